@@ -325,6 +325,13 @@ check-interchange: $(BUILD)/modalities ## checkpoints to torch, the original and
 	    if $(PYTHON) -c "import $${test%%:*}" 2>/dev/null; \
 	    then $(PYTHON) -W ignore tests/interchange/$${test#*:}.py $(BUILD)/modalities || exit 1; \
 	    else echo "$${test#*:}: skipped, $(PYTHON) cannot import $${test%%:*} (PYTHON= names another one)"; fi; done
+.PHONY: check-random
+SEEDS ?= 1-50
+check-random: $(BUILD)/modalities ## random decoders on random meshes equal one rank, random models of all families equal transformers' where PYTHON= can import it; SEEDS=1-50
+	@$(PYTHON) tests/layouts/random_meshes.py $(BUILD)/modalities $(SEEDS)
+	@if $(PYTHON) -c "import transformers" 2>/dev/null; \
+	then $(PYTHON) -W ignore tests/interchange/families.py $(BUILD)/modalities random:$(SEEDS); \
+	else echo "families: skipped, $(PYTHON) cannot import transformers (PYTHON= names another one)"; fi
 # Kernels for one instruction set alone: the files of all levels are the same, and share work among threads in the same way. Products in tiles of
 # AMX have loops of their own around (few_rows_amx.h), which no test runs here.
 check-thread: LEVEL := $(if $(X86_64),avx2,scalar)

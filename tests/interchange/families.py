@@ -1,10 +1,12 @@
 """Families of Hugging Face models there and back, from tiny random ones that transformers makes.
 
+`families.py PROGRAM [FAMILY ...]` takes these alone; `random:SEED`, or `random:FIRST-LAST`, is a family with sizes and options drawn anew.
+
 Each is written by transformers, read by `model run` (logits) and `generate_text` (greedy tokens); exported without a step (every bit),
 trained for three steps, exported, and read by transformers (logits and greedy tokens). Run by `make check-interchange`; needs torch and
 transformers. Greedy tokens are those of transformers up to the first whose two best logits are nearer than 1e-4.
 """
-import json, os, pathlib, shutil, struct, subprocess, sys, tempfile
+import json, os, pathlib, random, shutil, struct, subprocess, sys, tempfile
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
@@ -174,6 +176,26 @@ PACKED = {
 
 # Folders with blocks for later tokens: of which family, and how many.
 AHEAD = {"deepseek_v3_ahead": ("deepseek_v3", 1), "glm4_moe_ahead": ("glm4_moe", 2)}
+
+def drawn(seed):
+    """A family of the table with other sizes, and with other values of the options that it has."""
+    r = random.Random(seed)
+    name = r.choice([*FAMILIES])
+    kind, options = FAMILIES[name]
+    heads = r.choice([2, 4, 8])
+    narrow = [h for h in (1, 2, 4, 8) if heads % h == 0]
+    width = "n_embd" if "n_embd" in options else "hidden_size"
+    draws = {
+        width: [heads * w for w in (8, 12, 16)], "num_attention_heads": [heads], "n_head": [heads],
+        "num_key_value_heads": [heads] if "kv_lora_rank" in options else narrow, "num_kv_heads": narrow, "head_dim": [8, 16, 24], "intermediate_size": [40, 48, 64],
+        "moe_intermediate_size": [16, 24, 40], "shared_expert_intermediate_size": [16, 40], "sliding_window": [5, 24, 33], "num_experts_per_tok": [1, 2, 3],
+        "norm_topk_prob": [True, False], "attention_bias": [True, False], "mlp_bias": [True, False], "use_bias": [True, False], "use_qk_norm": [True, False],
+        "tie_word_embeddings": [True, False], "use_parallel_residual": [True, False], "use_qkv_bias": [True, False], "linear_conv_kernel_dim": [2, 3, 4],
+        "conv_L_cache": [2, 3, 4], "state_size": [8, 16], "ssm_state_size": [8, 16], "mamba_d_state": [8, 16], "kv_lora_rank": [8, 16, 24],
+        "first_k_dense_replace": [0, 1, 2], "num_dense_layers": [0, 1], "qk_nope_head_dim": [8, 12], "v_head_dim": [8, 12, 16], "routed_scaling_factor": [1.0, 2.5]}
+    options = options | {k: r.choice(v) for k, v in draws.items() if options.get(k) is not None or k == "tie_word_embeddings" and kind in ("Llama", "Qwen2", "Qwen3", "Mistral")}
+    return f"{name}, drawn by {seed}", (kind, options)
+
 
 MODEL = """{key}:
   component_key: model
@@ -407,8 +429,14 @@ def pack(work):
     run(work, "data", "pack_encoded_data", "pack.yaml")
 
 
+names = [name for name in ONLY if not name.startswith("random:")]
+for span in (name.removeprefix("random:").split("-") for name in ONLY if name.startswith("random:")):
+    for seed in range(int(span[0]), int(span[-1]) + 1):
+        name, family = drawn(seed)
+        FAMILIES[name] = family
+        names.append(name)
 failed = []
-for name in ONLY or [*FAMILIES, *PACKED, *AHEAD]:
+for name in names or [*FAMILIES, *PACKED, *AHEAD]:
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         tokenizer(work)
@@ -417,5 +445,5 @@ for name in ONLY or [*FAMILIES, *PACKED, *AHEAD]:
             check(name, work)
         except AssertionError as e:
             failed.append(name)
-            print(f"{name}: FAILED: {e}", flush=True)
+            print(f"{name}: FAILED: {e}\n{FAMILIES.get(name, ('', ''))[1]}", flush=True)
 sys.exit(f"{len(failed)} of the families failed: {', '.join(failed)}" if failed else 0)

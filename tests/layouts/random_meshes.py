@@ -1,0 +1,192 @@
+"""Random decoders on random meshes learn what one rank learns, and go on on another mesh as if nothing had happened.
+
+usage: random_meshes.py PROGRAM [SEED|FIRST-LAST] [--show]     run by `make check-random`
+
+Each seed draws the options of a `model.decoder`, an optimizer, a mesh with its layout, and a second mesh. Four steps of one rank
+give losses and norms of gradients; the mesh must give the same, and so must four steps of which the last two go on on the second
+mesh. A refusal that names what cannot be is counted; a crash, a hang or other numbers are failures. Needs Python alone.
+"""
+import argparse, json, pathlib, pickle, random, re, subprocess, sys, tempfile
+
+SEQUENCE, SAMPLES, STEPS, SECONDS, NEAR = 32, 8, 4, 300, 5e-4
+
+
+def draw_mixer(r, model):
+    kind = r.choice(["attention"] * 4 + ["linear", "space", "conv", "both", "single", "latent"])
+    layers = [{"count": 1}]
+    if kind == "linear":
+        keys = r.choice([2, 4])
+        model["linear_attention"] = dict(key_heads=keys, value_heads=keys * r.choice([1, 2]), key_width=8, value_width=r.choice([8, 12]), negative=r.random() < 0.3)
+        layers = [{"count": r.choice([1, 3]), "linear": True}, {}]
+    elif kind in ("space", "both"):
+        groups = r.choice([1, 2, 4])
+        model["state_space"] = dict(heads=groups * r.choice([1, 2]), head_width=8, state_width=8, n_groups=groups, bias=r.random() < 0.3, norm=r.random() < 0.8,
+                                    norm_first=r.random() < 0.3)
+        layers = [{"linear": True}, {}] if kind == "space" else [{"side_by_side": True}]
+    elif kind == "conv":
+        model["short_conv"] = dict(width=r.choice([2, 3, 4]), bias=r.random() < 0.3)
+        layers = [{"conv": True}, {}]
+    elif kind == "single":
+        layers = [{"no_ffn": True}, {"no_mixer": True}]
+    elif kind == "latent":
+        model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", attention_gate="none", qkv_clip=0.0,
+                      latent=dict(key_rank=16, query_rank=r.choice([0, 20]), rope_width=4, value_width=r.choice([8, 12])))
+    if r.random() < 0.3 and kind == "attention":
+        layers = [{"window": r.choice([4, 12])}, {"no_rope": r.random() < 0.5}]
+    return layers
+
+
+def draw_model(r):
+    heads = r.choice([2, 4, 8])
+    model = dict(sample_key="input_ids", prediction_key="logits", vocab_size=r.choice([96, 97, 94]), sequence_length=SEQUENCE, n_layer=r.choice([2, 3, 4, 5]),
+                 n_embd=r.choice([32, 48, 40]), n_head_q=heads, n_head_kv=r.choice([h for h in (1, 2, 4, 8) if heads % h == 0]), head_width=8,
+                 ffn_hidden=r.choice([48, 64, 52]), seed=r.randrange(1000), use_weight_tying=r.random() < 0.4, qkv_bias=r.random() < 0.3, out_bias=r.random() < 0.3,
+                 ffn_bias=r.random() < 0.3, gated=r.random() < 0.6, activation=r.choice(["silu", "gelu", "relu_squared"]),
+                 residual=r.choice(["serial"] * 3 + ["two_norms", "one_norm"]), qk_norm=r.choice(["none", "none", "head", "each_head", "width"]),
+                 attention_gate=r.choice(["none", "none", "head", "feature"]), attention_sinks=r.random() < 0.2, attention_cap=r.choice([0.0, 0.0, 5.0]),
+                 logit_cap=r.choice([0.0, 0.0, 8.0]), qkv_clip=r.choice([0.0, 0.0, 2.0]), learned_positions=r.random() < 0.2, rope={"base": 1000.0},
+                 norm=dict(type=r.choice(["rms", "layer"]), bias=r.random() < 0.3, from_one=r.random() < 0.3))
+    layers = draw_mixer(r, model)
+    if model["qk_norm"] == "each_head":
+        model["norm"] = dict(type="rms")
+    if r.random() < 0.35:
+        n = r.choice([4, 8])
+        model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid"]), shared_hidden=r.choice([0, 0, 20]),
+                                bias=r.random() < 0.2)
+        for layer in layers:
+            if not layer.get("no_ffn") and r.random() < 0.7:
+                layer["sparse"] = True
+    model["layers"] = layers
+    return model
+
+
+def draw_layout(r, model):
+    """Degrees of a mesh of 2 to 8 ranks, and how a model is shared over it."""
+    left, degree = r.choice([2, 2, 4, 4, 4, 8]), dict(pipeline=1, tensor=1, context=1, expert=1, replicate=1, shard=1)
+    ranks = left
+    while left > 1:
+        degree[r.choice(["pipeline", "tensor", "context", "replicate", "shard", "shard"])] *= 2
+        left //= 2
+    if "mixture" in model and degree["shard"] > 1 and r.random() < 0.7:
+        degree["expert"] = degree["shard"]
+    layout = dict(zero_stage=r.randrange(4), blocks_per_unit=r.choice([1, 2]), sequence_parallel=r.random() < 0.7, async_tensor_parallel=r.random() < 0.2,
+                  context_layout=r.choice(["contiguous", "zig_zag"]), context_method=r.choice(["gather", "ring", "ulysses"]), recompute_every=r.choice([0, 0, 1, 2]))
+    if degree["pipeline"] > 1:
+        layout |= dict(pipeline_schedule=r.choice(["GPipe", "1F1B", "Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"]),
+                       microbatches=r.choice([2, 4]))
+    return ranks, degree, layout
+
+
+def changes(degree, layout):
+    """What differs in the configurations of two layouts, by their keys."""
+    parallel = degree["replicate"] * degree["shard"]
+    return {"settings.step_profile.local_train_micro_batch_size": SAMPLES // parallel,
+            **{f"device_mesh.config.{k}_parallel_degree": degree[k] for k in ("pipeline", "tensor", "context", "expert")},
+            "device_mesh.config.data_parallel_replicate_degree": degree["replicate"], "device_mesh.config.data_parallel_shard_degree": degree["shard"],
+            **{f"sharded_model.config.{k}": v for k, v in layout.items()}}
+
+
+def write_config(path, data, model, degree, layout, optimizer, saves):
+    config = {
+        "extends": "modalities/training",
+        "settings": {"paths": {"train_dataset_path": str(data)}, "training_target": {"num_target_steps": STEPS},
+                     "step_profile": {"gradient_accumulation_steps": 1, "sequence_length": SEQUENCE},
+                     "intervals": {"training_log_interval_in_steps": 1, "evaluation_interval_in_steps": 100, "checkpointing_interval_in_steps": saves}},
+        "eval_dataloaders": [], "mfu_calculator": None,
+        "model_raw": {"component_key": "model", "variant_key": "decoder", "config": model},
+        "sharded_model": {"component_key": "model", "variant_key": "parallelized", "config": {
+            "model": {"instance_key": "model_raw", "pass_type": "BY_REFERENCE"}, "device_mesh": {"instance_key": "device_mesh", "pass_type": "BY_REFERENCE"},
+            "param_dtype": "FP_32"}},
+        "optimizer": optimizer, "lr_scheduler": {"config": {"warmup_steps": 1, "final_lr": 1e-3}}}
+    for key, value in changes(degree, layout).items():
+        at = config
+        *names, last = key.split(".")
+        for name in names:
+            at = at.setdefault(name, {})
+        at[last] = value
+    path.write_text(json.dumps(config))
+
+
+def call(program, work, *words):
+    """The end of what it says, and its status; None: it hangs."""
+    try:
+        done = subprocess.run([program, *map(str, words)], cwd=work, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return "", None
+    return (done.stdout + done.stderr)[-1500:], done.returncode
+
+
+def results(folder):
+    path = folder / "evaluation_results.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return [(line["losses"]["train loss avg"], line["metrics"]["grad norm avg"]) for line in lines if line["dataloader_tag"] == "train"]
+
+
+def difference(one, many):
+    if len(one) != len(many):
+        return f"{len(many)} results in the place of {len(one)}"
+    for step, pairs in enumerate(zip(one, many)):
+        for a, b in zip(*pairs):
+            if not abs(a - b) <= NEAR * max(abs(a), 1e-3):
+                return f"step {step + 1}: {pairs[1]} in the place of {pairs[0]}"
+    return None
+
+
+def check(program, work, seed):
+    """"same", "refused: why", or what is wrong."""
+    r = random.Random(seed)
+    data = work / "train.pbin"
+    ids = [r.randrange(94) for _ in range(4000)]
+    data.write_bytes(len(ids).to_bytes(8, "little") + (1).to_bytes(4, "little") + bytes(ids) + pickle.dumps([(0, len(ids))]))
+    model, one = draw_model(r), (1, dict(pipeline=1, tensor=1, context=1, expert=1, replicate=1, shard=1), {})
+    optimizer = {"config": {"lr": 1e-2}}
+    if r.random() < 0.2:
+        optimizer = {"component_key": "optimizer", "variant_key": "muon", "config": {"lr": 1e-2}}
+    trainings = {"one": one, "many": draw_layout(r, model), "other": draw_layout(r, model)}
+    for name in ("one", "many"):
+        write_config(work / f"{name}.yaml", data, model, *trainings[name][1:], optimizer, STEPS // 2)
+    (work / "seed.json").write_text(json.dumps(dict(model=model, optimizer=optimizer, layouts=trainings)))
+    got = {}
+    for name in trainings:
+        ranks = trainings[name][0]
+        words = ["run", "--config_file_path", f"{name}.yaml", "--experiment_id", name, "--experiments_root_path", work / "experiments", "--ranks", ranks, "--threads", 1]
+        if name == "other":
+            checkpoint = next((work / "experiments/many/checkpoints").glob(f"*seen_steps_{STEPS // 2}-*"))
+            words = ["resume", checkpoint, "--ranks", ranks, "--threads", 1]
+            for key, value in changes(*trainings["other"][1:]).items():
+                words += ["--set", f"{key}={json.dumps(value)}"]
+        said, status = call(program, work, *words)
+        if status in (1, 2) and "internal error" not in said and "disagree" not in said:
+            return f"refused: {name}: {said.strip().splitlines()[-1][:300]}"
+        if status != 0:
+            return f"{name} on {ranks} ranks ended with {status}: {said}"
+        got[name] = results(work / "experiments" / ("one" if name == "one" else "many"))
+    wrong = difference(got["one"], got["many"])
+    if wrong:
+        return f"on {trainings['many'][0]} ranks, {wrong}"
+    wrong = difference(got["one"], got["other"])
+    return f"gone on on {trainings['other'][0]} ranks, {wrong}" if wrong else "same"
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("program", type=pathlib.Path)
+    p.add_argument("seeds", nargs="?", default="1-50")
+    p.add_argument("--show", action="store_true", help="print what was drawn, too")
+    a = p.parse_args()
+    counts = {"same": 0, "refused": 0, "failed": 0}
+    span = a.seeds.split("-")
+    for seed in range(int(span[0]), int(span[-1]) + 1):
+        with tempfile.TemporaryDirectory() as folder:
+            work = pathlib.Path(folder)
+            said = check(a.program.resolve(), work, seed)
+            kind = "same" if said == "same" else "refused" if said.startswith("refused") else "failed"
+            counts[kind] += 1
+            print(f"{seed}: {said}", flush=True)
+            if kind == "failed" or a.show:
+                print((work / "seed.json").read_text(), flush=True)
+    print(", ".join(f"{n} {kind}" for kind, n in counts.items()))
+    sys.exit(1 if counts["failed"] else 0)
+
+
+main()
