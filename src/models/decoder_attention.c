@@ -90,13 +90,20 @@ static Value *clipped(Build *b, Value *x)
     return b->d->qkv_clip > 0 ? clip(b->g, x, b->d->qkv_clip) : x;
 }
 
-/* Where more ranks share matrices than there are n heads of keys, each has one of its own: the keys
- * of all are computed by everyone, and repeated. */
+int64_t decoder_ranks(const Build *b, MeshAxis axis)
+{
+    return b->g->mesh ? b->g->mesh->size[axis] : 1;
+}
+
+int64_t decoder_key_heads(int64_t n, int64_t readers, int64_t ranks)
+{
+    return ranks > n && ranks % n == 0 && readers % ranks == 0 ? ranks : n;
+}
+
+/* Ranks that share matrices have a head of keys each. */
 static int64_t key_heads(const Build *b, int64_t n)
 {
-    const int64_t ranks = b->g->mesh ? b->g->mesh->size[MESH_TP] : 1;
-    const bool fits = ranks % n == 0 && b->d->n_head_q % ranks == 0;
-    return ranks > n && fits ? ranks : n;
+    return decoder_key_heads(n, b->d->n_head_q, decoder_ranks(b, MESH_TP));
 }
 
 static Value *repeated(Build *b, Value *x, int64_t n)

@@ -1,6 +1,7 @@
 /* decoder_build.h - what the files that build a decoder's forward pass share. */
 #ifndef MODELS_DECODER_BUILD_H
 #define MODELS_DECODER_BUILD_H
+#include "comm/mesh.h"
 #include "models/decoder.h"
 
 /* A rotary table for heads of a width, and what it was made for. */
@@ -29,6 +30,12 @@ Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n);
 /* decoder_attention.c: what attention gives to the stream [b s width], before any norm behind it.
  */
 Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x);
+/* Heads of keys that `readers` heads of queries or values share in this program, where n are
+ * learned: n, or one for each of `ranks` where these are more. Then all ranks compute the n, and
+ * repeat them. */
+int64_t decoder_key_heads(int64_t n, int64_t readers, int64_t ranks);
+/* Ranks along an axis of the program's mesh. */
+int64_t decoder_ranks(const Build *b, MeshAxis axis);
 /* decoder_linear.c: the same of a layer of linear attention. It names its modules itself. */
 Value *linear_attention_layer(Build *b, Value *x);
 /* decoder_conv.c: the same of a short convolution. */

@@ -8,7 +8,7 @@ Value *decoder_conv(Build *b, const char *name, Value *x, int64_t taps, bool bia
 {
     Graph *g = b->g;
     const char *module = arena_printf(g->arena, "%s_conv", name);
-    const Dim d[] = { { .size = value_width(x), .axis = "heads" }, { .size = taps } };
+    const Dim d[] = { { .size = value_width(x), .axis = x->dim[2].axis }, { .size = taps } };
     const Init init = init_of_linear(taps);
     Value *weight = layer_param(g, module, "weight", 2, d, ROLE_TOKEN, init), *y;
     if (b->f->cache_length) {

@@ -7,6 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/gated_delta.h"
 #include "ops/norm.h"
+#include "ops/repeat_heads.h"
 #include "ops/reshape.h"
 #include "ops/scale_heads.h"
 
@@ -25,20 +26,49 @@ static double multiplier(const Build *b, char name)
                          : 1;
 }
 
-/* A product of the token, [b s width]. */
-static Value *product(Build *b, const char *name, Value *x, int64_t width)
+/* Groups of heads that share queries and keys: more than are learned where they are repeated. Ranks
+ * along cp have heads for tokens, too. */
+static int64_t groups_of(const Build *b)
 {
-    const Linear l = { width, "heads", "embed", b->d->linear->bias, ROLE_LINEAR };
+    const LinearAttention *l = b->d->linear;
+    return decoder_key_heads(l->key_heads, l->value_heads,
+                             decoder_ranks(b, MESH_TP) * decoder_ranks(b, MESH_CP));
+}
+
+static bool are_repeated(const Build *b)
+{
+    return groups_of(b) != b->d->linear->key_heads;
+}
+
+/* A product of the token, [b s width], which ranks divide by `axis`. */
+static Value *product_by(Build *b, const char *name, Value *x, int64_t width, const char *axis)
+{
+    const Linear l = { width, axis, "embed", b->d->linear->bias, ROLE_LINEAR };
     Value *y = linear(b->g, arena_printf(b->g->arena, "%s_attn", name), x, &l);
     return multiplied(b->g, y, multiplier(b, *name));
 }
 
-/* One of queries, keys and values [b s width], behind its convolution. */
-static Value *convolved(Build *b, const char *name, Value *x, int64_t width)
+static Value *product(Build *b, const char *name, Value *x, int64_t width)
+{
+    return product_by(b, name, x, width, "heads");
+}
+
+/* Behind its convolution. */
+static Value *convolved(Build *b, const char *name, Value *x)
 {
     const LinearAttention *l = b->d->linear;
-    x = product(b, name, x, width);
     return silu(b->g, decoder_conv(b, name, x, l->conv_width, l->conv_bias));
+}
+
+/* Queries or keys [b s g d], of each group. */
+static Value *of_groups(Build *b, const char *name, Value *x)
+{
+    Graph *g = b->g;
+    const LinearAttention *l = b->d->linear;
+    const char *sizes = arena_printf(g->arena, "g=%lld", (long long)l->key_heads);
+    x = product_by(b, name, x, l->key_heads * l->key_width, are_repeated(b) ? NULL : "heads");
+    x = reshape(g, "bs(gd)->bsgd", sizes, convolved(b, name, x));
+    return are_repeated(b) ? repeat_heads(g, x, groups_of(b)) : x;
 }
 
 static Value *gate_param(Graph *g, const char *what, int64_t heads, Init init)
@@ -95,7 +125,7 @@ static Value *added(Build *b, Value *q, Value *k, Value *v, DeltaGates gates)
     if (!l->has_skip) return o;
     Value *skip = gate_param(g, "skip", l->value_heads, (Init){ .kind = INIT_ONES }),
           *own = scale_heads(g, reshape(g, "bsgre->bs(gr)e", NULL, v), skip);
-    const char *groups = arena_printf(g->arena, "g=%lld", (long long)l->key_heads);
+    const char *groups = arena_printf(g->arena, "g=%lld", (long long)groups_of(b));
     return add(g, o, reshape(g, "bs(gr)e->bsgre", groups, own));
 }
 
@@ -106,16 +136,21 @@ static Value *gated_heads(Build *b, Value *o, Value *gate)
     return reshape(b->g, "bsgre->bs(gre)", NULL, o);
 }
 
-/* Norms of what each group gives: [b s (g r e)]. */
+/* Norms of what each group gives: [b s (g r e)]. A group that ranks share is put together. */
 static Value *normed_groups(Build *b, Value *o)
 {
     Graph *g = b->g;
     const LinearAttention *l = b->d->linear;
+    const bool is_shared = are_repeated(b);
     const Dim d = { .size = l->value_heads * l->value_width, .axis = "heads" };
+    const char *groups = arena_printf(g->arena, "g=%lld", (long long)l->key_heads);
     Value *weight =
         layer_param(g, "delta_norm", "weight", 1, &d, ROLE_NORM, (Init){ .kind = INIT_ONES });
-    o = rms_norm(g, reshape(g, "bsgre->bsg(re)", NULL, o), NULL, NULL, l->norm->eps);
-    o = scale_heads(g, reshape(g, "bsgd->bs(gd)o", "o=1", o), weight);
+    o = is_shared ? reshape(g, "bs(gd)->bsg!d", groups, reshape(g, "bsgre->bs(gre)", NULL, o))
+                  : reshape(g, "bsgre->bsg(re)", NULL, o);
+    o = rms_norm(g, o, NULL, NULL, l->norm->eps);
+    o = scale_heads(g, reshape(g, is_shared ? "bsg!d->bs(gd)o" : "bsgd->bs(gd)o", "o=1", o),
+                    weight);
     return reshape(g, "bsho->bs(ho)", NULL, o);
 }
 
@@ -135,15 +170,15 @@ Value *linear_attention_layer(Build *b, Value *x)
     const Decoder *d = b->d;
     const LinearAttention *l = d->linear;
     Graph *g = b->g;
-    const int64_t keys = l->key_heads * l->key_width, values = l->value_heads * l->value_width;
+    const int64_t values = l->value_heads * l->value_width, n = groups_of(b);
     const Linear out = { d->width, "embed", "heads", l->bias, ROLE_RESIDUAL };
-    const char *groups = arena_printf(g->arena, "g=%lld", (long long)l->key_heads),
-               *heads = arena_printf(g->arena, "g=%lld e=%lld", (long long)l->key_heads,
-                                     (long long)l->value_width);
+    const char *groups = arena_printf(g->arena, "g=%lld", (long long)n),
+               *heads =
+                   arena_printf(g->arena, "g=%lld e=%lld", (long long)n, (long long)l->value_width);
     graph_enter(g, "linear_attn", -1);
-    Value *q = reshape(g, "bs(gd)->bsgd", groups, convolved(b, "q", x, keys));
-    Value *k = reshape(g, "bs(gd)->bsgd", groups, convolved(b, "k", x, keys));
-    Value *v = reshape(g, "bs(gre)->bsgre", heads, convolved(b, "v", x, values));
+    Value *q = of_groups(b, "q", x);
+    Value *k = of_groups(b, "k", x);
+    Value *v = reshape(g, "bs(gre)->bsgre", heads, convolved(b, "v", product(b, "v", x, values)));
     Value *decay = reshape(g, "bs(gr)->bsgr", groups, product(b, "a", x, l->value_heads)),
           *rate = l->is_state_space
                       ? NULL

@@ -84,11 +84,13 @@ static void each_dim(const Node *n, VisitDim *visit, int64_t *granule)
             visit(&n->out[k]->dim[d], &n->dims->out[k].dim[d], n, granule);
 }
 
-/* A dimension made of several letters is split by the first: the others stay together. */
+/* A dimension made of several letters is split by the first: the others stay together. Where that
+ * one must be whole, nothing is split. */
 static void read_granule(Dim *d, const DimRef *ref, const Node *n, int64_t *granule)
 {
     int64_t of_rest = 1;
-    for (int i = 1; i < ref->n; i++) of_rest *= n->slot_size[ref->slot[i]];
+    for (int i = 1; i < ref->n && !n->dims->whole[ref->slot[0]]; i++)
+        of_rest *= n->slot_size[ref->slot[i]];
     if (of_rest > d->granule) d->granule = of_rest;
     if (ref->n == 1 && d->granule > granule[ref->slot[0]]) granule[ref->slot[0]] = d->granule;
 }

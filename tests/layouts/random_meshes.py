@@ -20,8 +20,7 @@ def draw_mixer(r, model):
         layers = [{"count": r.choice([1, 3]), "linear": True}, {}]
     elif kind in ("space", "both"):
         groups = r.choice([1, 2, 4])
-        model["state_space"] = dict(heads=groups * r.choice([1, 2]), head_width=8, state_width=8, n_groups=groups, bias=r.random() < 0.3, norm=r.random() < 0.8,
-                                    norm_first=r.random() < 0.3)
+        model["state_space"] = dict(heads=groups * r.choice([1, 2]), head_width=8, state_width=8, n_groups=groups, bias=r.random() < 0.3, norm_first=r.random() < 0.3)
         layers = [{"linear": True}, {}] if kind == "space" else [{"side_by_side": True}]
     elif kind == "conv":
         model["short_conv"] = dict(width=r.choice([2, 3, 4]), bias=r.random() < 0.3)
@@ -47,6 +46,8 @@ def draw_model(r):
                  logit_cap=r.choice([0.0, 0.0, 8.0]), qkv_clip=r.choice([0.0, 0.0, 2.0]), learned_positions=r.random() < 0.2, rope={"base": 1000.0},
                  norm=dict(type=r.choice(["rms", "layer"]), bias=r.random() < 0.3, from_one=r.random() < 0.3))
     layers = draw_mixer(r, model)
+    if any("no_ffn" in layer for layer in layers):
+        model["residual"] = "serial"
     if model["qk_norm"] == "each_head":
         model["norm"] = dict(type="rms")
     if r.random() < 0.35:
@@ -54,7 +55,7 @@ def draw_model(r):
         model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid"]), shared_hidden=r.choice([0, 0, 20]),
                                 bias=r.random() < 0.2)
         for layer in layers:
-            if not layer.get("no_ffn") and r.random() < 0.7:
+            if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):
                 layer["sparse"] = True
     model["layers"] = layers
     return model
@@ -71,6 +72,9 @@ def draw_layout(r, model):
         degree["expert"] = degree["shard"]
     layout = dict(zero_stage=r.randrange(4), blocks_per_unit=r.choice([1, 2]), sequence_parallel=r.random() < 0.7, async_tensor_parallel=r.random() < 0.2,
                   context_layout=r.choice(["contiguous", "zig_zag"]), context_method=r.choice(["gather", "ring", "ulysses"]), recompute_every=r.choice([0, 0, 1, 2]))
+    layout["async_tensor_parallel"] &= layout["sequence_parallel"]
+    if degree["context"] > 1 and model["n_head_kv"] % (degree["context"] * degree["tensor"]):
+        layout["context_method"] = r.choice(["gather", "ring"])
     if degree["pipeline"] > 1:
         layout |= dict(pipeline_schedule=r.choice(["GPipe", "1F1B", "Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"]),
                        microbatches=r.choice([2, 4]))
@@ -141,7 +145,11 @@ def check(program, work, seed):
     model, one = draw_model(r), (1, dict(pipeline=1, tensor=1, context=1, expert=1, replicate=1, shard=1), {})
     optimizer = {"config": {"lr": 1e-2}}
     if r.random() < 0.2:
-        optimizer = {"component_key": "optimizer", "variant_key": "muon", "config": {"lr": 1e-2}}
+        wrapped = {"wrapped_model": {"instance_key": "initialized_model", "pass_type": "BY_REFERENCE"}}
+        muon = {"component_key": "optimizer", "variant_key": "muon", "config": {"lr": 1e-2, **wrapped}}
+        adam = {"component_key": "optimizer", "variant_key": "adam_w", "config": {"lr": 1e-2, "betas": [0.9, 0.95], "eps": 1e-8, "weight_decay": 0.1, "weight_decay_groups_excluded": [], **wrapped}}
+        optimizer = {"component_key": "optimizer", "variant_key": "combined", "config": {**wrapped, "parts": [
+            {"optimizer": muon, "parameters": ["@matrices"]}, {"optimizer": adam, "parameters": ["*"]}]}}
     trainings = {"one": one, "many": draw_layout(r, model), "other": draw_layout(r, model)}
     for name in ("one", "many"):
         write_config(work / f"{name}.yaml", data, model, *trainings[name][1:], optimizer, STEPS // 2)
@@ -157,7 +165,8 @@ def check(program, work, seed):
                 words += ["--set", f"{key}={json.dumps(value)}"]
         said, status = call(program, work, *words)
         if status in (1, 2) and "internal error" not in said and "disagree" not in said:
-            return f"refused: {name}: {said.strip().splitlines()[-1][:300]}"
+            lines = [line for line in said.strip().splitlines() if line[:1] not in " -" and line != "To go on:"]
+            return f"refused: {name}: {lines[-1][:300]}"
         if status != 0:
             return f"{name} on {ranks} ranks ended with {status}: {said}"
         got[name] = results(work / "experiments" / ("one" if name == "one" else "many"))

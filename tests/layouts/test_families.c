@@ -252,16 +252,59 @@ TEST(short_convolutions_learn_on_ranks_what_they_learn_on_one)
     arena_free(a);
 }
 
-/* Heads of one group share B, C and a norm. */
-TEST(a_group_of_state_spaces_is_not_divided)
+/* Of Qwen 2: more ranks than groups, each with some heads of one. */
+TEST(ranks_share_a_group_of_linear_attention)
 {
-    const Norm norm = { .type = NORM_RMS, .width = 24, .eps = 1e-6, .has_weight = true };
+    const Norm norm = { .type = NORM_RMS, .width = 24, .eps = 1e-6, .has_weight = true },
+               of_head = { .type = NORM_RMS, .width = 6, .eps = 1e-6, .has_weight = true };
+    LinearAttention linear = { .key_heads = 1,
+                               .value_heads = 4,
+                               .key_width = 4,
+                               .value_width = 6,
+                               .conv_width = 3,
+                               .norm = &norm,
+                               .is_state_space = true,
+                               .conv_bias = true,
+                               .bias = true,
+                               .has_skip = true };
+    Arena *a = arena_new();
+    Decoder d = family(a, "Qwen2DecoderLayer");
+    with_linear_layers(a, &d, &linear);
+    check_family(&d);
+    linear.norm_first = true;
+    linear.bias = false;
+    check_family(&d);
+    equals_one_rank_fsdp_and_cp(&d);
+    const Sharding both = { .tensor = true, .context = true, .layout = ZIGZAG };
+    equals_one_rank(
+        &d,
+        (LayoutCase){ .size[MESH_CP] = 2, .size[MESH_TP] = 2, .sharding = both, .compute = F64 },
+        1e-11);
+    linear.key_heads = 2;
+    equals_one_rank(&d,
+                    (LayoutCase){ .size[MESH_TP] = 4,
+                                  .sharding = { .tensor = true, .sequence = true },
+                                  .compute = F64 },
+                    1e-11);
+    linear = (LinearAttention){ .key_heads = 1,
+                                .value_heads = 4,
+                                .key_width = 4,
+                                .value_width = 6,
+                                .conv_width = 3,
+                                .most_rate = 1,
+                                .norm = &of_head };
+    check_family(&d);
+    arena_free(a);
+}
+
+/* A single head cannot be shared. */
+TEST(a_head_of_state_spaces_is_not_divided)
+{
     const LinearAttention linear = { .key_heads = 1,
-                                     .value_heads = 4,
+                                     .value_heads = 1,
                                      .key_width = 4,
                                      .value_width = 6,
                                      .conv_width = 3,
-                                     .norm = &norm,
                                      .is_state_space = true };
     Arena *a = arena_new();
     Decoder d = family(a, "Qwen2DecoderLayer");
