@@ -4,10 +4,11 @@ usage: random_meshes.py PROGRAM [SEED|FIRST-LAST] [--show]     run by `make chec
 
 Each seed draws the options of a `model.decoder`, an optimizer, a mesh with its layout, and a second mesh. Four steps of one rank
 give losses and norms of gradients; the mesh must give the same, and so must four steps of which the last two go on on the second
-mesh. A refusal that names what cannot be is counted; a crash, a hang or other numbers are failures. Needs Python alone.
+mesh. Ranks along tp and pp answer prompts as one rank does. A refusal that names what cannot be is counted; a crash, a hang or other numbers are failures. Needs Python alone.
 """
-import argparse, json, pathlib, pickle, random, re, subprocess, sys, tempfile
+import argparse, json, pathlib, pickle, random, struct, subprocess, sys, tempfile
 
+LETTERS = [chr(c) for c in range(33, 127)]
 SEQUENCE, SAMPLES, STEPS, SECONDS, NEAR = 32, 8, 4, 300, 5e-4
 
 
@@ -101,7 +102,7 @@ def write_config(path, data, model, degree, layout, optimizer, saves):
         "sharded_model": {"component_key": "model", "variant_key": "parallelized", "config": {
             "model": {"instance_key": "model_raw", "pass_type": "BY_REFERENCE"}, "device_mesh": {"instance_key": "device_mesh", "pass_type": "BY_REFERENCE"},
             "param_dtype": "FP_32"}},
-        "optimizer": optimizer, "lr_scheduler": {"config": {"warmup_steps": 1, "final_lr": 1e-3}}}
+        "optimizer": optimizer, "lr_scheduler": {"config": {"warmup_steps": 1, "max_lr": 1e-2, "final_lr": 1e-3}}}
     for key, value in changes(degree, layout).items():
         at = config
         *names, last = key.split(".")
@@ -120,6 +121,11 @@ def call(program, work, *words):
     return (done.stdout + done.stderr)[-1500:], done.returncode
 
 
+def refusal(said):
+    lines = [line for line in said.strip().splitlines() if line[:1] not in " -" and line != "To go on:"]
+    return lines[-1][:300]
+
+
 def results(folder):
     path = folder / "evaluation_results.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -136,8 +142,72 @@ def difference(one, many):
     return None
 
 
+def write_generation(work, name, model, tensor, pipeline):
+    part = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    bpe = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
+           "ignore_merges": False, "vocab": {c: i for i, c in enumerate(LETTERS)}, "merges": []}
+    (work / "tokenizer.json").write_text(json.dumps({"version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None, "pre_tokenizer": part,
+                                                     "post_processor": None, "decoder": part, "model": bpe}))
+    checkpoint = next((work / "experiments/one/checkpoints").glob(f"*seen_steps_{STEPS}-*"))
+    reference = {"pass_type": "BY_REFERENCE"}
+    raw = {"component_key": "model", "variant_key": "decoder", "config": model}
+    mesh = {"component_key": "device_mesh", "variant_key": "default", "config": {
+        "device_type": "cpu", "data_parallel_shard_degree": 1, "tensor_parallel_degree": tensor, "pipeline_parallel_degree": pipeline, "world_size": tensor * pipeline}}
+    shared = {"component_key": "model", "variant_key": "parallelized", "config": {
+        "model": {"instance_key": "model_raw", **reference}, "device_mesh": {"instance_key": "device_mesh", **reference}, "param_dtype": "FP_32"}}
+    config = {"settings": {"referencing_keys": {"sample_key": "input_ids", "prediction_key": "logits"}, "model_path": str(checkpoint), "device": "cpu",
+                           "sequence_length": SEQUENCE},
+              "model_raw": raw, "device_mesh": mesh,
+              "text_inference_component": {"component_key": "inference_component", "variant_key": "text", "config": {
+                  "device": "cpu", "model": shared if tensor * pipeline > 1 else {"instance_key": "model_raw", **reference}, "sequence_length": SEQUENCE, "eod_token": None,
+                  "tokenizer": {"component_key": "tokenizer", "variant_key": "pretrained_hf_tokenizer", "config": {"pretrained_model_name_or_path": "tokenizer.json"}},
+                  "prompt_template": "{x}", "temperature": 0}}}
+    (work / f"{name}.yaml").write_text(json.dumps(config))
+
+
+def logits_behind(program, work, ids):
+    """Of one rank, for the token behind these."""
+    data = struct.pack(f"<{len(ids)}q", *ids)
+    header = json.dumps({"input_ids": {"dtype": "I64", "shape": [1, len(ids)], "data_offsets": [0, len(data)]}}).encode()
+    (work / "batch.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+    checkpoint = next((work / "experiments/one/checkpoints").glob(f"*seen_steps_{STEPS}-*"))
+    said, status = call(program, work, "model", "run", "--config_file_path", "answers_one.yaml", "--weights_path", checkpoint, "--batch_path", "batch.safetensors",
+                        "--output_path", "out.safetensors", "--file_existence_policy", "override")
+    assert status == 0, said
+    out = (work / "out.safetensors").read_bytes()
+    start = 8 + struct.unpack("<Q", out[:8])[0]
+    entry = json.loads(out[8:start])["logits"]
+    numbers = struct.unpack(f"<{(entry['data_offsets'][1] - entry['data_offsets'][0]) // 4}f", out[start + entry["data_offsets"][0] : start + entry["data_offsets"][1]])
+    return numbers[-entry["shape"][-1] :]
+
+
+def other_answers(program, work, r, model):
+    """"same", or what is wrong with answers of ranks that share the model."""
+    tensor, pipeline = r.choice([(2, 1), (1, 2), (2, 2), (4, 1)])
+    prompts = ["".join(r.choices(LETTERS, k=r.choice([1, 3, 9]))) for _ in range(3)]
+    (work / "prompts.jsonl").write_text("".join(json.dumps({"x": x}) + "\n" for x in prompts))
+    answers = {}
+    for name, t, p in (("answers_one", 1, 1), ("answers_many", tensor, pipeline)):
+        write_generation(work, name, model, t, p)
+        said, status = call(program, work, "generate_text", "--config_file_path", f"{name}.yaml", "--prompts_file_path", "prompts.jsonl", "--output_file_path",
+                            f"{name}.jsonl", "--max_new_tokens", 12, "--batch_size", r.choice([1, 3]), "--ranks", t * p)
+        if status in (1, 2) and "internal error" not in said and name == "answers_many":
+            return f"same; refused: tp {t}, pp {p}: {refusal(said)}"
+        if status != 0:
+            return f"{name} on {t * p} ranks ended with {status}: {said}"
+        answers[name] = [json.loads(line)["answer"] for line in (work / f"{name}.jsonl").read_text().splitlines()]
+    for prompt, a, b in zip(prompts, *answers.values()):
+        same = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+        if a == b:
+            continue
+        logits = logits_behind(program, work, [LETTERS.index(c) for c in prompt + a[:same]])
+        if same == min(len(a), len(b)) or abs(logits[LETTERS.index(a[same])] - logits[LETTERS.index(b[same])]) > NEAR:
+            return f"tp {tensor}, pp {pipeline} answer {b!r} in the place of {a!r} to {prompt!r}"
+    return f"same; answers of tp {tensor}, pp {pipeline}, too"
+
+
 def check(program, work, seed):
-    """"same", "refused: why", or what is wrong."""
+    """"same", and what of; "refused: why"; or what is wrong."""
     r = random.Random(seed)
     data = work / "train.pbin"
     ids = [r.randrange(94) for _ in range(4000)]
@@ -165,8 +235,7 @@ def check(program, work, seed):
                 words += ["--set", f"{key}={json.dumps(value)}"]
         said, status = call(program, work, *words)
         if status in (1, 2) and "internal error" not in said and "disagree" not in said:
-            lines = [line for line in said.strip().splitlines() if line[:1] not in " -" and line != "To go on:"]
-            return f"refused: {name}: {lines[-1][:300]}"
+            return f"refused: {name}: {refusal(said)}"
         if status != 0:
             return f"{name} on {ranks} ranks ended with {status}: {said}"
         got[name] = results(work / "experiments" / ("one" if name == "one" else "many"))
@@ -174,7 +243,9 @@ def check(program, work, seed):
     if wrong:
         return f"on {trainings['many'][0]} ranks, {wrong}"
     wrong = difference(got["one"], got["other"])
-    return f"gone on on {trainings['other'][0]} ranks, {wrong}" if wrong else "same"
+    if wrong:
+        return f"gone on on {trainings['other'][0]} ranks, {wrong}"
+    return other_answers(program, work, r, model)
 
 
 def main():
@@ -189,7 +260,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             work = pathlib.Path(folder)
             said = check(a.program.resolve(), work, seed)
-            kind = "same" if said == "same" else "refused" if said.startswith("refused") else "failed"
+            kind = "same" if said.startswith("same") else "refused" if said.startswith("refused") else "failed"
             counts[kind] += 1
             print(f"{seed}: {said}", flush=True)
             if kind == "failed" or a.show:
