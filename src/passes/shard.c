@@ -137,6 +137,16 @@ static void take_ring(const Sharder *s, Node *n, Want *of_slot)
     add_want(s, &of_slot[slot], keys, MESH_CP);
 }
 
+/* The gradient of a parameter adds up tokens that all ranks along cp have: each adds up its own, as
+ * the gradients of other parameters do. */
+static bool adds_tokens(const Node *n, MeshAxis axis, int slot)
+{
+    if (axis != MESH_CP || n->n_out != 1 || !n->out[0]->grad_of) return false;
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k]->partial >> MESH_CP & 1) return false;
+    return n->out[0]->grad_of->kind == VALUE_PARAM && !dims_uses(&n->dims->out[0], slot);
+}
+
 /* A dimension takes an axis of its rule if an input is split over it there already, or owes a sum
  * over it, which then costs half. */
 static void take_rule(const Sharder *s, const Node *n, const Rule *r, unsigned partial,
@@ -150,7 +160,8 @@ static void take_rule(const Sharder *s, const Node *n, const Rule *r, unsigned p
             if (*used >> r->mesh & 1 || !ref->n || !x->axis || strcmp(x->axis, r->axis)) continue;
             bool owes = n->in[k]->partial & ~partial & 1u << r->mesh;
             Want *w = &of_slot[ref->slot[0]];
-            if (!shard_has_axis(x->mesh, r->mesh) && !owes && !is_elsewhere(n->in[k], r->mesh))
+            if (!shard_has_axis(x->mesh, r->mesh) && !owes && !is_elsewhere(n->in[k], r->mesh) &&
+                !adds_tokens(n, r->mesh, ref->slot[0]))
                 continue;
             if (n->dims->whole[ref->slot[0]] || !divides(s, x, w, r->mesh)) continue;
             add_want(s, w, x, r->mesh);

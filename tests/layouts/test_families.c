@@ -196,7 +196,6 @@ TEST(state_spaces_learn_on_ranks_what_they_learn_on_one)
                                   .sharding = { .context = true, .method = CONTEXT_ULYSSES },
                                   .compute = F64 },
                     1e-11);
-    linear.bias = false; /* its gradients would be whole on ranks of a sequence */
     equals_one_rank_fsdp_and_cp(&d);
     arena_free(a);
 }
