@@ -74,6 +74,23 @@ static bool divides(const Sharder *s, const Dim *d, const Want *w, MeshAxis axis
     return d->is_padded || d->size / (d->granule ? d->granule : 1) % n == 0;
 }
 
+/* A dimension that a node makes anew, and that has a name, is made by the ranks of its rule: heads
+ * that are repeated for them. */
+static void take_new(const Sharder *s, const Node *n, const Rule *r, unsigned *used)
+{
+    const Want none = { 0 };
+    for (int k = 0; k < n->n_out; k++)
+        for (int d = 0; d < n->dims->out[k].n_dims; d++) {
+            const DimRef *ref = &n->dims->out[k].dim[d];
+            Dim *x = &n->out[k]->dim[d];
+            if (*used >> r->mesh & 1 || n->out[k]->kind != VALUE_RESULT || ref->n != 1) continue;
+            if (!x->axis || strcmp(x->axis, r->axis) || is_of_input(n, ref->slot[0])) continue;
+            if (x->mesh[0] || !divides(s, x, &none, r->mesh)) continue;
+            dim_divide(x, r->mesh);
+            *used |= 1u << r->mesh;
+        }
+}
+
 static void add_want(const Sharder *s, Want *w, const Dim *from, MeshAxis axis)
 {
     int n = shard_n_axes(w->mesh);
@@ -182,6 +199,7 @@ static Error *shard_node(Sharder *s, Node *n)
     for (int i = 0; i < s->n_rules; i++) {
         if (s->rule[i]->mesh == MESH_CP) TRY(take_heads(s, n, of_slot, &used));
         if (s->rule[i]->mesh == MESH_CP) take_ring(s, n, of_slot);
+        if (s->rule[i]->mesh == MESH_TP) take_new(s, n, s->rule[i], &used);
         take_rule(s, n, s->rule[i], partial, of_slot, &used);
     }
     for (int k = 0; k < n->n_in && !n->op->spread; k++) {

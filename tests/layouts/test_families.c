@@ -133,6 +133,27 @@ TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+/* Of OLMo 2, whose queries are whole behind their norm. */
+TEST(a_head_of_keys_that_ranks_repeat_goes_round_a_ring)
+{
+    Arena *a = arena_new();
+    Decoder d = family(a, "Olmo2DecoderLayer");
+    assert_non_null(d.qk_norm_width);
+    d.n_head_kv = 1;
+    for (int sequence = 0; sequence < 2; sequence++) {
+        const Sharding s = { .tensor = true,
+                             .sequence = sequence,
+                             .context = true,
+                             .layout = ZIGZAG,
+                             .method = CONTEXT_RING };
+        equals_one_rank(
+            &d,
+            (LayoutCase){ .size[MESH_CP] = 2, .size[MESH_TP] = 2, .sharding = s, .compute = F64 },
+            1e-11);
+    }
+    arena_free(a);
+}
+
 /* In two of three. */
 static void with_linear_layers(Arena *a, Decoder *d, const LinearAttention *linear)
 {
