@@ -46,6 +46,10 @@ def draw_model(r):
                  attention_gate=r.choice(["none", "none", "head", "feature"]), attention_sinks=r.random() < 0.2, attention_cap=r.choice([0.0, 0.0, 5.0]),
                  logit_cap=r.choice([0.0, 0.0, 8.0]), qkv_clip=r.choice([0.0, 0.0, 2.0]), learned_positions=r.random() < 0.2, rope={"base": 1000.0},
                  norm=dict(type=r.choice(["rms", "layer"]), bias=r.random() < 0.3, from_one=r.random() < 0.3))
+    if r.random() < 0.2:
+        model |= dict(dropout=0.1, attention_dropout=r.choice([0.0, 0.1]))
+    if r.random() < 0.15:
+        model["multi_token"] = dict(depth=r.choice([1, 2]), weight=0.5)
     layers = draw_mixer(r, model)
     if any("no_ffn" in layer for layer in layers):
         model["residual"] = "serial"
@@ -54,7 +58,7 @@ def draw_model(r):
     if r.random() < 0.35:
         n = r.choice([4, 8])
         model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid"]), shared_hidden=r.choice([0, 0, 20]),
-                                bias=r.random() < 0.2)
+                                bias=r.random() < 0.2, z_loss=r.choice([0.0, 0.01]), balance_rate=r.choice([0.0, 0.01]))
         for layer in layers:
             if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):
                 layer["sparse"] = True
@@ -79,23 +83,24 @@ def draw_layout(r, model):
     if degree["pipeline"] > 1:
         layout |= dict(pipeline_schedule=r.choice(["GPipe", "1F1B", "Interleaved1F1B", "LoopedBFS", "InterleavedZeroBubble", "ZBVZeroBubble", "DualPipeV"]),
                        microbatches=r.choice([2, 4]))
-    return ranks, degree, layout
+    return ranks, degree, layout, r.choice([1, 1, 2])
 
 
-def changes(degree, layout):
+def changes(degree, layout, accumulation):
     """What differs in the configurations of two layouts, by their keys."""
     parallel = degree["replicate"] * degree["shard"]
-    return {"settings.step_profile.local_train_micro_batch_size": SAMPLES // parallel,
+    return {"settings.step_profile.local_train_micro_batch_size": SAMPLES // parallel // accumulation or 1,
+            "settings.step_profile.gradient_accumulation_steps": accumulation if accumulation * parallel <= SAMPLES else 1,
             **{f"device_mesh.config.{k}_parallel_degree": degree[k] for k in ("pipeline", "tensor", "context", "expert")},
             "device_mesh.config.data_parallel_replicate_degree": degree["replicate"], "device_mesh.config.data_parallel_shard_degree": degree["shard"],
             **{f"sharded_model.config.{k}": v for k, v in layout.items()}}
 
 
-def write_config(path, data, model, degree, layout, optimizer, saves):
+def write_config(path, data, model, degree, layout, accumulation, optimizer, saves):
     config = {
         "extends": "modalities/training",
         "settings": {"paths": {"train_dataset_path": str(data)}, "training_target": {"num_target_steps": STEPS},
-                     "step_profile": {"gradient_accumulation_steps": 1, "sequence_length": SEQUENCE},
+                     "step_profile": {"sequence_length": SEQUENCE},
                      "intervals": {"training_log_interval_in_steps": 1, "evaluation_interval_in_steps": 100, "checkpointing_interval_in_steps": saves}},
         "eval_dataloaders": [], "mfu_calculator": None,
         "model_raw": {"component_key": "model", "variant_key": "decoder", "config": model},
@@ -103,7 +108,7 @@ def write_config(path, data, model, degree, layout, optimizer, saves):
             "model": {"instance_key": "model_raw", "pass_type": "BY_REFERENCE"}, "device_mesh": {"instance_key": "device_mesh", "pass_type": "BY_REFERENCE"},
             "param_dtype": "FP_32"}},
         "optimizer": optimizer, "lr_scheduler": {"config": {"warmup_steps": 1, "max_lr": 1e-2, "final_lr": 1e-3}}}
-    for key, value in changes(degree, layout).items():
+    for key, value in changes(degree, layout, accumulation).items():
         at = config
         *names, last = key.split(".")
         for name in names:
@@ -212,7 +217,7 @@ def check(program, work, seed):
     data = work / "train.pbin"
     ids = [r.randrange(94) for _ in range(4000)]
     data.write_bytes(len(ids).to_bytes(8, "little") + (1).to_bytes(4, "little") + bytes(ids) + pickle.dumps([(0, len(ids))]))
-    model, one = draw_model(r), (1, dict(pipeline=1, tensor=1, context=1, expert=1, replicate=1, shard=1), {})
+    model, one = draw_model(r), (1, dict(pipeline=1, tensor=1, context=1, expert=1, replicate=1, shard=1), {}, 1)
     optimizer = {"config": {"lr": 1e-2}}
     if r.random() < 0.2:
         wrapped = {"wrapped_model": {"instance_key": "initialized_model", "pass_type": "BY_REFERENCE"}}
