@@ -130,7 +130,7 @@ INLINE void pack_panel_copy(const PackFrom *s, int64_t row, int64_t rows, int64_
     for (int64_t j = 0; j < NR; j += AT_ONCE) {
         const int64_t first = (row + j) / PANEL_ROWS * PANEL_ROWS;
         const bool whole = j + AT_ONCE <= rows && pack_panel_rows(s, first) == PANEL_ROWS;
-        const Word *at = pack_panel_words(s, first, step) + row + j - first;
+        const Word *at = whole ? pack_panel_words(s, first, step) + row + j - first : NULL;
         Word *out = to + j;
         int64_t k = 0;
         if (whole && !widens) {
