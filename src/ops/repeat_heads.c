@@ -18,8 +18,7 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     din[0] = graph_add_dims(g, &op_repeat_heads_grad, "bshd->bsg!d", sizes, NULL, 1, dout)->out[0];
 }
 
-/* The head of `few` that head j of `many`, perhaps a part of them, repeats. */
-static int64_t source(const Tensor *few, const Tensor *many, int64_t j)
+int64_t repeated_head(const Tensor *few, const Tensor *many, int64_t j)
 {
     return global_index(many, 2, j) * few->size[2] / global_size(many, 2);
 }
@@ -31,7 +30,7 @@ static int reference(const Launch *l)
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < h; j++)
             memcpy((double *)y->data + (i * h + j) * d,
-                   (const double *)x->data + (i * g + source(x, y, j)) * d,
+                   (const double *)x->data + (i * g + repeated_head(x, y, j)) * d,
                    sizeof(double) * (size_t)d);
     return KERNEL_OK;
 }
@@ -44,7 +43,7 @@ static int grad_reference(const Launch *l)
     memset(dx->data, 0, tensor_bytes(dx));
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < h; j++) {
-            double *to = (double *)dx->data + (i * g + source(dx, dy, j)) * d;
+            double *to = (double *)dx->data + (i * g + repeated_head(dx, dy, j)) * d;
             const double *from = (const double *)dy->data + (i * h + j) * d;
             for (int64_t k = 0; k < d; k++) to[k] += from[k];
         }

@@ -1,11 +1,13 @@
 /* test_layouts_on_gpus.c - a step on several GPUs equals that on one, in each way to share a model.
  */
 #include "../layouts/layout.h"
+#include "../models/families.h"
 #include "models/model.h"
 #include "passes/all_passes.h"
 #include "passes/float8.h"
 #include "test.h"
 #include <stdlib.h>
+#include <string.h>
 
 static void on_gpus(void)
 {
@@ -91,6 +93,24 @@ static void in_eight_bits(Model *m)
     static const char *const none[] = { NULL };
     static const Float8 all = { FLOAT8_TENSORWISE, none, 0, 0 };
     passes_add(&m->passes, &pass_float8, &all);
+}
+
+/* Of Qwen 2, with one head of keys. */
+TEST(gpus_that_repeat_a_head_of_keys_equal_one)
+{
+    on_gpus();
+    Arena *a = arena_new();
+    int i = 0;
+    while (strcmp(tiny_family(a, i)->block_class, "Qwen2DecoderLayer") != 0) i++;
+    Decoder d = *tiny_family(a, i);
+    d.n_head_kv = 1;
+    layout_equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
+                                         .sharding = { .tensor = true, .sequence = true },
+                                         .decoder = &d,
+                                         .vocabulary = (int)d.vocab_size,
+                                         .compute = F32 },
+                           near);
+    arena_free(a);
 }
 
 /* Factors travel in eight bits and sums in bf16, after which some are rounded to a neighbour, which

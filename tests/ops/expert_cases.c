@@ -102,6 +102,7 @@ const OpCase expert_cases[] = {
     { "moe_route by groups", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 3, .factor = 1, .n_groups = 4, .top_groups = 2 }, .n = { 2, 32, 12 }, .large = { 4, 1024, 64 } },
     { "moe_route by groups with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 4, .sigmoid = true, .normalize = true, .factor = 2.5, .n_groups = 3, .top_groups = 2 }, .n = { 2, 40, 9 } },
     { "repeat_heads", build_repeat_heads, .n = { 2, 4, 2, 3, 4 } },
+    { "repeat_heads, wide", build_repeat_heads, .n = { 2, 37, 1, 67, 8 } },
     { "moe_bias", build_moe_bias, .n = { 2, 4, 2, 6 } },
     { "moe_balance", build_moe_balance, .n = { 2, 6, 5, 2 } },
     { "moe_rows", build_moe_rows, .attrs = &(const double){ 0 }, .n = { 2, 4, 2, 3, 4 }, .large = { 4, 1024, 2, 8, 768 } },
