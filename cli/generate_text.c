@@ -235,6 +235,7 @@ static Error *prepare(Arena *a, Work *w, Session **s, Generator **g)
         .memory = w->crew->memory,
         .groups = together ? groups_new(a, &w->mesh, together->world) : NULL,
         .rank = w->mesh.rank,
+        .local_rank = w->crew->rank->local_rank,
         .rounded_buffers = t->model->compute == BF16,
     };
     TRY(session_new(&settings, s));

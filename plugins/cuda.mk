@@ -58,7 +58,7 @@ $(PLANS)/cuda_plans: $(PLAN_OBJ) $(PLANS)/libcuda.so.1
 	$(call say,LINK,$@)$(CC) -o $@ $(PLAN_OBJ) -ldl -lpthread
 
 CUDA_TEST_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/cuda/test_*.c) tests/cuda/device_calls.c tests/comm/comm_cases.c \
-                tests/comm/rank_threads.c tests/layouts/layout.c tests/models/families.c tests/passes/tiny_model.c tests/runner.c tests/stored.c \
+                tests/comm/rank_threads.c tests/layouts/layout.c tests/models/families.c tests/train/forced_model.c tests/tokenizer/small_tokenizer.c tests/passes/tiny_model.c tests/runner.c tests/stored.c \
                 tests/end_to_end/training.c tests/golden.c tests/golden/compare.c tests/golden/test_training.c $(wildcard tests/ops/*_cases.c) tests/ops/op_run.c tests/ops/op_split.c tests/ops/kernel_check.c tests/ops/halves_check.c)
 $(CUDA_TEST_OBJ): ALL_CFLAGS += -Itests/ops -Itests/comm
 # what of the library is tested by itself

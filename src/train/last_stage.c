@@ -3,25 +3,24 @@
 #include "models/model.h"
 #include "passes/pipeline.h"
 
-/* NULL: all layers are here. */
-static Error *pipeline_of(Session *s, Comm **out, int *last)
+/* The ranks that share the model, and which of them has the last stage; NULL: all layers are here.
+ * They talk about memory of the host, whatever computes. */
+static Comm *pipeline_of(Session *s, int *last)
 {
     Groups *g = session_groups(s);
     const Pipeline *p = session_model(s)->pipeline;
-    *out = NULL;
     if (!g || !p || groups_mesh(g)->size[MESH_PP] == 1) return NULL;
-    *last = p->cut.rank_of[p->stages.n - 1];
-    TRY(groups_get(g, 1u << MESH_PP, STREAM_COMPUTE, out));
-    (*out)->origin = NULL; /* no node makes these calls */
-    return NULL;
+    *last = 0;
+    while (mesh_coordinate(groups_mesh(g), MESH_PP, *last) != p->cut.rank_of[p->stages.n - 1])
+        ++*last;
+    return groups_world(g);
 }
 
 Error *last_stage_logits(Session *s, Program *p, Arena *a, Tensor *out)
 {
-    Comm *c;
     int last = 0;
+    Comm *c = pipeline_of(s, &last);
     Tensor t = { 0 };
-    TRY(pipeline_of(s, &c, &last));
     if (!c || c->rank == last) t = *program_output(p, "logits", 0);
     t.data = NULL;
     if (c) TRY(c->broadcast(c, &t, sizeof t, last, NULL));
@@ -33,9 +32,8 @@ Error *last_stage_logits(Session *s, Program *p, Arena *a, Tensor *out)
 
 Error *last_stage_read(Session *s, Program *p, const Tensor *logits, void *data)
 {
-    Comm *c;
     int last = 0;
-    TRY(pipeline_of(s, &c, &last));
+    Comm *c = pipeline_of(s, &last);
     if (!c || c->rank == last) TRY(program_read(p, "logits", 0, data));
     return c ? c->broadcast(c, data, tensor_bytes(logits), last, NULL) : NULL;
 }

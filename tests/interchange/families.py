@@ -9,6 +9,7 @@ transformers. Greedy tokens are those of transformers up to the first whose two 
 import json, os, pathlib, random, shutil, struct, subprocess, sys, tempfile
 import torch
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
@@ -180,7 +181,7 @@ AHEAD = {"deepseek_v3_ahead": ("deepseek_v3", 1), "glm4_moe_ahead": ("glm4_moe",
 def drawn(seed):
     """A family of the table with other sizes, and with other values of the options that it has."""
     r = random.Random(seed)
-    name = r.choice([*FAMILIES])
+    name = r.choice([name for name in FAMILIES if "drawn by" not in name])
     kind, options = FAMILIES[name]
     heads = r.choice([2, 4, 8])
     narrow = [h for h in (1, 2, 4, 8) if heads % h == 0]
@@ -445,7 +446,7 @@ for name in names or [*FAMILIES, *PACKED, *AHEAD]:
         pack(work)
         try:
             check(name, work)
-        except ValueError as e:
+        except (ValueError, StrictDataclassError) as e:
             if "random" not in " ".join(ONLY):
                 raise
             print(f"{name}: not a configuration of transformers: {str(e).strip().splitlines()[-1]}", flush=True)

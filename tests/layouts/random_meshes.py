@@ -160,11 +160,14 @@ def write_generation(work, name, model, tensor, pipeline):
         "device_type": "cpu", "data_parallel_shard_degree": 1, "tensor_parallel_degree": tensor, "pipeline_parallel_degree": pipeline, "world_size": tensor * pipeline}}
     shared = {"component_key": "model", "variant_key": "parallelized", "config": {
         "model": {"instance_key": "model_raw", **reference}, "device_mesh": {"instance_key": "device_mesh", **reference}, "param_dtype": "FP_32"}}
+    trained = {"component_key": "model", "variant_key": "fsdp1_checkpointed", "config": {
+        "checkpoint_loading": {"component_key": "checkpoint_loading", "variant_key": "torch", "config": {"device": "cpu", "precision": "FP32"}},
+        "model": shared if tensor * pipeline > 1 else {"instance_key": "model_raw", **reference}, "checkpoint_path": str(checkpoint)}}
     config = {"settings": {"referencing_keys": {"sample_key": "input_ids", "prediction_key": "logits"}, "model_path": str(checkpoint), "device": "cpu",
                            "sequence_length": SEQUENCE},
               "model_raw": raw, "device_mesh": mesh,
               "text_inference_component": {"component_key": "inference_component", "variant_key": "text", "config": {
-                  "device": "cpu", "model": shared if tensor * pipeline > 1 else {"instance_key": "model_raw", **reference}, "sequence_length": SEQUENCE, "eod_token": None,
+                  "device": "cpu", "model": trained, "sequence_length": SEQUENCE, "eod_token": None,
                   "tokenizer": {"component_key": "tokenizer", "variant_key": "pretrained_hf_tokenizer", "config": {"pretrained_model_name_or_path": "tokenizer.json"}},
                   "prompt_template": "{x}", "temperature": 0}}}
     (work / f"{name}.yaml").write_text(json.dumps(config))
@@ -196,6 +199,7 @@ def other_answers(program, work, r, model):
         write_generation(work, name, model, t, p)
         said, status = call(program, work, "generate_text", "--config_file_path", f"{name}.yaml", "--prompts_file_path", "prompts.jsonl", "--output_file_path",
                             f"{name}.jsonl", "--max_new_tokens", 12, "--batch_size", r.choice([1, 3]), "--ranks", t * p)
+        assert "weights are random" not in said
         if status in (1, 2) and "internal error" not in said and name == "answers_many":
             return f"same; refused: tp {t}, pp {p}: {refusal(said)}"
         if status != 0:
