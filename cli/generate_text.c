@@ -106,7 +106,7 @@ static Error *choose_device(Work *w)
 {
     const Options *o = w->options;
     TRY(session_check_device(o->device));
-    const char *found = device_choose(o->device);
+    const char *found = device_choose(o->device, w->crew->rank->world_size);
     w->device = found;
     if (consensus_leads(w->crew->consensus) &&
         device_choice_is_cuda(&w->config.text_inference_component->device) &&

@@ -84,8 +84,8 @@ static Error *profile_in(Arena *a, const Options *o, const Crew *crew)
     Groups *groups = together ? groups_new(a, mesh, together->world) : NULL;
     signal_catch_in_steps("");
     int n_threads = o->threads ? (int)o->threads : crew->n_threads;
-    return consensus_error(together, consensus_break(together, profile_steps(&c, crew->rank->rank,
-                                                                             groups, n_threads)));
+    return consensus_error(
+        together, consensus_break(together, profile_steps(&c, crew->rank, groups, n_threads)));
 }
 
 static Error *profile(Arena *a, const void *options, const Crew *crew)

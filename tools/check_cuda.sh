@@ -60,7 +60,7 @@ BUILD=$BUILD tools/gpu_bundle.sh && GPU_CHECK_BOX=900 GPU_CHECK_TINY=1 "$BUILD/g
 [ "$(grep -c '"ok": true' "$BUILD/gpu-bundle/gpu-bench.json")" = 5 ] || { cat "$BUILD/gpu-bench.log" && exit 1; }
 wait $kernels || { cat "$BUILD/gpu-kernels.log" && exit 1; }
 tail -n 1 "$BUILD/gpu-kernels.log"
-"$BUILD/tests/cuda_all" are_refused is_refused shipped test_ranks_on_gpus test_layouts_on_gpus test_generation_on_gpus test_float8_on_gpus test_memory_on_gpus ranks_on_two_gpus gpu_that_fails gpu_that_hangs uses_tf32 profiler_of_gpus profile_of_a_gpu \
+"$BUILD/tests/cuda_all" are_refused is_refused shipped test_ranks_on_gpus test_layouts_on_gpus test_commands_on_gpus test_float8_on_gpus test_memory_on_gpus ranks_on_two_gpus gpu_that_fails gpu_that_hangs uses_tf32 profiler_of_gpus profile_of_a_gpu \
     test_algorithms_on_gpus recorded_steps_of_a_gpu_have go_ahead left_out biases_of_routers stops_the_training wait_for_nobody a_gpu_begins cannot_record || exit 1
 MODALITIES_DEVICE=cuda "$BUILD/tests/all" --without fenced_device test_generate.c:a_ test_text_inference.c:the_same_seed \
     test_text_inference.c:an_answer_ends || exit 1

@@ -51,9 +51,10 @@ static bool may_have_gpus(void)
     return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 
-const char *device_choose(const char *asked)
+const char *device_choose(const char *asked, int64_t n_ranks)
 {
-    if (asked || environment_get("MODALITIES_DEVICE") || !may_have_gpus()) return asked;
+    if (asked || n_ranks > 1 || environment_get("MODALITIES_DEVICE") || !may_have_gpus())
+        return asked;
     Error *e = gpu_check(0);
     const char *found = e ? NULL : "cuda";
     error_free(e);

@@ -217,9 +217,9 @@ Device *fenced_device_new(int n_threads);
 struct Error *device_new(int n_threads, Device **out);
 /* Whether there is a device of that name: the error says why it cannot be used. */
 struct Error *device_check(const char *name);
-/* What to compute on: `asked` unless that is NULL; else a GPU, if there is one that can be used and
- * MODALITIES_DEVICE does not say otherwise. */
-const char *device_choose(const char *asked);
+/* What each of n ranks is to compute on: `asked` unless that is NULL; else a rank that is alone
+ * takes a GPU, if there is one that can be used and MODALITIES_DEVICE does not say otherwise. */
+const char *device_choose(const char *asked, int64_t n_ranks);
 /* The device of that name: "cpu", "cuda", "cuda:N"; NULL: as device_new. "cuda" is the visible GPU
  * of number `local_rank`. */
 struct Error *device_open(const char *name, int local_rank, int n_threads, Device **out);

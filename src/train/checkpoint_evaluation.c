@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "device/device.h"
 #include "monitor/results.h"
 #include "train/document_scores.h"
 #include "train/evaluator.h"
@@ -151,7 +152,10 @@ static Error *open_session(Evaluation *v)
     Model *m = v->config.app_state->model;
     Groups *groups = v->together ? groups_new(v->arena, &v->mesh, v->together->world) : NULL;
     m->weights_path = NULL; /* the checkpoint has them all */
+    const Rank *rank = v->s->crew->rank;
     return session_new(&(SessionSettings){ .model = m,
+                                           .device = device_choose(v->s->device, rank->world_size),
+                                           .local_rank = (int)rank->local_rank,
                                            .n_threads = v->s->crew->n_threads,
                                            .memory = v->s->crew->memory,
                                            .groups = groups,

@@ -44,8 +44,7 @@ static Profiler *profilers_of(Arena *a, const RunSettings *run, Profiler *p)
 
 const char *training_device(const RunSettings *run)
 {
-    const bool is_alone = !run->rank || run->rank->world_size == 1;
-    return is_alone ? device_choose(run->device) : run->device;
+    return device_choose(run->device, run->rank ? run->rank->world_size : 1);
 }
 
 TrainingJob training_job(Arena *a, const RunSettings *run, const RunConfig *from, Events *events)

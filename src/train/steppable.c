@@ -2,6 +2,7 @@
 #include "train/steppable.h"
 #include "base/log.h"
 #include "base/signal.h"
+#include "device/device.h"
 #include "watch/profiler.h"
 
 /* clang-format off */
@@ -26,12 +27,15 @@ static Error *run_steps(const ProfilingConfig *c)
     return profiler_end(c->profiler);
 }
 
-Error *profile_steps(const ProfilingConfig *c, int64_t rank, Groups *groups, int n_threads)
+Error *profile_steps(const ProfilingConfig *c, const Rank *rank, Groups *groups, int n_threads)
 {
     Steppable *s = c->steppable_component;
-    const SessionSettings settings = {
-        .n_threads = n_threads, .watches = c->profiler->watches, .groups = groups, .rank = rank
-    };
+    const SessionSettings settings = { .device = device_choose(NULL, rank->world_size),
+                                       .local_rank = (int)rank->local_rank,
+                                       .n_threads = n_threads,
+                                       .watches = c->profiler->watches,
+                                       .groups = groups,
+                                       .rank = rank->rank };
     if (c->profiler->n_steps < 1) {
         log_info("the profiler asks for no steps: nothing to do");
         return NULL;

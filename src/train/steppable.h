@@ -1,6 +1,7 @@
 /* steppable.h - what a profiler steps through: a model's forward pass, or a norm. */
 #ifndef TRAIN_STEPPABLE_H
 #define TRAIN_STEPPABLE_H
+#include "base/rank.h"
 #include "config/field.h"
 #include "train/session.h"
 #include "watch/watch.h"
@@ -21,5 +22,5 @@ typedef struct ProfilingConfig {
 extern const Field profiling_config_fields[];
 
 /* As many steps as the profiler needs. `groups`: the ranks that share the work; NULL: one rank. */
-Error *profile_steps(const ProfilingConfig *c, int64_t rank, Groups *groups, int n_threads);
+Error *profile_steps(const ProfilingConfig *c, const Rank *rank, Groups *groups, int n_threads);
 #endif

@@ -68,7 +68,7 @@ static Error *check_memory(Builder *b, const Program *p, Arena *a)
     const RankPlan plan = program_rank_plan(p, a);
     const size_t needed = rank_plan_bytes(&plan), there = memory_available();
     char need[32], have[32];
-    if (builder_rank(b)->world_size > 1 || !there || needed <= there || device_choose(NULL))
+    if (builder_rank(b)->world_size > 1 || !there || needed <= there || device_choose(NULL, 1))
         return NULL;
     format_bytes((double)needed, need);
     format_bytes((double)there, have);

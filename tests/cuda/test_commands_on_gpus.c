@@ -1,5 +1,5 @@
-/* test_generation_on_gpus.c - GPUs that share a model by matrices, layers or both answer as one CPU
- * does. */
+/* test_commands_on_gpus.c - generate_text and evaluate on GPUs say what they do on a CPU, also
+ * where several share a model. */
 #include "../end_to_end/training.h"
 #include "test.h"
 #include "train/forced_model.h"
@@ -64,4 +64,52 @@ TEST(gpus_that_share_a_model_answer_as_a_cpu_does)
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         assert_string_equal(answer(a, &m, "cuda", layouts[i].ranks, layouts[i].mesh, SHARED), one);
     arena_free(a);
+}
+
+/* The loss that `evaluate` tells of a checkpoint. */
+static double loss_of(const Bench *b, const char *ranks)
+{
+    const char *words[] = { "evaluate",
+                            "--config_file_path",
+                            "tests/end_to_end/train.yaml",
+                            "--checkpoint",
+                            arena_printf(b->arena, "%s/x/checkpoints/last_checkpoint_info.json",
+                                         b->root),
+                            "--device",
+                            ranks ? "cuda" : "cpu",
+                            "--ranks",
+                            ranks ? ranks : "1",
+                            NULL };
+    const Outcome o = command_output(b->arena, words, NULL);
+    assert_ended_well(o);
+    const char *at = strstr(o.text, "\"loss\": ");
+    assert_non_null(at);
+    return strtod(strchr(at, ':') + 1, NULL);
+}
+
+TEST(gpus_evaluate_as_a_cpu_does)
+{
+    Bench b = bench_with_short_evaluations();
+    setenv("MODALITIES_MOCK_GPUS", "2", 1);
+    const char *const more[] = { "--device", "cpu", NULL };
+    assert_ended_well(bench_run(&b, "x", NULL, more, NULL));
+    setenv("TRAIN_PBIN", b.pbin, 1);
+    const double loss = loss_of(&b, NULL);
+    assert_close(loss_of(&b, "1"), loss, 1e-4 * loss);
+    assert_close(loss_of(&b, "2"), loss, 1e-4 * loss);
+    const char *const three[] = {
+        "evaluate",
+        "--config_file_path",
+        "tests/end_to_end/train.yaml",
+        "--checkpoint",
+        arena_printf(b.arena, "%s/x/checkpoints/last_checkpoint_info.json", b.root),
+        "--device",
+        "cuda",
+        "--ranks",
+        "3",
+        NULL
+    };
+    assert_refused(command_output(b.arena, three, NULL), 2,
+                   "there are 2 GPUs"); /* which it takes */
+    arena_free(b.arena);
 }
