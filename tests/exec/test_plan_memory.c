@@ -1,11 +1,13 @@
 /* test_plan_memory.c - memory by lifetimes: what is alive together lies apart, and schedules with
  * several microbatches in flight give the bits of plain accumulation. */
+#include "base/str.h"
 #include "exec/plan_memory.h"
 #include "passes/all_passes.h"
 #include "passes/precision.h"
 #include "passes/recompute.h"
 #include "passes/tiny_model.h"
 #include "test.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { F = 1 << FORWARD, B = 1 << BACKWARD_INPUT, W = 1 << BACKWARD_WEIGHT, N_BLOCKS = 200 };
@@ -40,6 +42,21 @@ static size_t alive_bytes(const Block *b, int64_t moment, int64_t node)
     return bytes;
 }
 
+/* The blocks that are told are those of the peak. */
+static void check_told(Block *b, size_t most)
+{
+    const MemoryPlan m = { .block = b, .n_blocks = N_BLOCKS };
+    char *told = NULL, bytes[32];
+    size_t size = 0;
+    FILE *f = open_memstream(&told, &size);
+    assert_non_null(f);
+    memory_print(&m, 0, f);
+    fclose(f);
+    format_bytes((double)most, bytes);
+    assert_contains(told, bytes);
+    free(told);
+}
+
 static void check_blocks(int n_moments, double room)
 {
     Block b[N_BLOCKS];
@@ -66,6 +83,7 @@ static void check_blocks(int n_moments, double room)
             assert_true(!together(&b[i], &b[j]) || apart);
         }
     assert_true(total >= most && (double)total < (double)most * room);
+    check_told(b, most);
 }
 
 TEST(blocks_alive_together_never_overlap)
