@@ -4,10 +4,12 @@ usage: random_meshes.py PROGRAM [SEED|FIRST-LAST] [--show]     run by `make chec
 
 Each seed draws the options of a `model.decoder`, an optimizer, a mesh with its layout, and a second mesh. Four steps of one rank
 give losses and norms of gradients; the mesh must give the same, and so must four steps of which the last two go on on the second
-mesh. Ranks along tp and pp answer prompts as one rank does. A refusal that names what cannot be is counted; a crash, a hang or other numbers are failures. Needs Python alone.
+mesh. Ranks along tp and pp answer prompts as one rank does. A refusal that names what cannot be (REFUSALS) is counted; a crash, a hang or other numbers are failures. Needs Python alone.
 """
 import argparse, json, pathlib, pickle, random, struct, subprocess, sys, tempfile
 
+# What a drawn model or layout may be refused for; any other end is a failure.
+REFUSALS = ("do not divide", "stages", "cannot be cut into", "needs at least", "allowed are divisors", "hides the transfers", "asks for others", "needs residual")
 LETTERS = [chr(c) for c in range(33, 127)]
 SEQUENCE, SAMPLES, STEPS, SECONDS, NEAR = 32, 8, 4, 300, 5e-4
 
@@ -131,6 +133,10 @@ def refusal(said):
     return lines[-1][:300]
 
 
+def is_refusal(said, status):
+    return status in (1, 2) and "internal error" not in said and any(words in refusal(said) for words in REFUSALS)
+
+
 def results(folder):
     path = folder / "evaluation_results.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -200,7 +206,7 @@ def other_answers(program, work, r, model):
         said, status = call(program, work, "generate_text", "--config_file_path", f"{name}.yaml", "--prompts_file_path", "prompts.jsonl", "--output_file_path",
                             f"{name}.jsonl", "--max_new_tokens", 12, "--batch_size", r.choice([1, 3]), "--ranks", t * p)
         assert "weights are random" not in said
-        if status in (1, 2) and "internal error" not in said and name == "answers_many":
+        if is_refusal(said, status) and name == "answers_many":
             return f"same; refused: tp {t}, pp {p}: {refusal(said)}"
         if status != 0:
             return f"{name} on {t * p} ranks ended with {status}: {said}"
@@ -243,7 +249,7 @@ def check(program, work, seed):
             for key, value in changes(*trainings["other"][1:]).items():
                 words += ["--set", f"{key}={json.dumps(value)}"]
         said, status = call(program, work, *words)
-        if status in (1, 2) and "internal error" not in said and "disagree" not in said:
+        if is_refusal(said, status):
             return f"refused: {name}: {refusal(said)}"
         if status != 0:
             return f"{name} on {ranks} ranks ended with {status}: {said}"
