@@ -7,7 +7,6 @@
 #include "passes/float8.h"
 #include "test.h"
 #include <stdlib.h>
-#include <string.h>
 
 static void on_gpus(void)
 {
@@ -100,9 +99,7 @@ TEST(gpus_that_repeat_a_head_of_keys_equal_one)
 {
     on_gpus();
     Arena *a = arena_new();
-    int i = 0;
-    while (strcmp(tiny_family(a, i)->block_class, "Qwen2DecoderLayer") != 0) i++;
-    Decoder d = *tiny_family(a, i);
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
     d.n_head_kv = 1;
     layout_equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
                                          .sharding = { .tensor = true, .sequence = true },

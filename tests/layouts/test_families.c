@@ -101,19 +101,12 @@ TEST(every_family_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
-static Decoder family(Arena *a, const char *block_class)
-{
-    int i = 0;
-    while (strcmp(tiny_family(a, i)->block_class, block_class) != 0) i++;
-    return *tiny_family(a, i);
-}
-
 /* Of Qwen 2, whose key heads are fewer than query heads. */
 TEST(gated_attention_learns_on_ranks_what_it_learns_on_one)
 {
     Arena *a = arena_new();
     for (AttentionGate gate = GATE_HEAD; gate <= GATE_FEATURE; gate++) {
-        Decoder d = family(a, "Qwen2DecoderLayer");
+        Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
         d.attention_gate = gate;
         check_family(&d);
     }
@@ -126,7 +119,7 @@ TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
     static const char *const class[] = { "Qwen2DecoderLayer", "YoutuDecoderLayer" };
     Arena *a = arena_new();
     for (int k = 0; k < 2; k++) {
-        Decoder d = family(a, class[k]);
+        Decoder d = tiny_family_of(a, class[k]);
         d.attention_sinks = true;
         check_family(&d);
     }
@@ -137,7 +130,7 @@ TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
 TEST(a_head_of_keys_that_ranks_repeat_goes_round_a_ring)
 {
     Arena *a = arena_new();
-    Decoder d = family(a, "Olmo2DecoderLayer");
+    Decoder d = tiny_family_of(a, "Olmo2DecoderLayer");
     assert_non_null(d.qk_norm_width);
     d.n_head_kv = 1;
     for (int sequence = 0; sequence < 2; sequence++) {
@@ -181,7 +174,7 @@ TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
                                      .norm = &norm };
     Arena *a = arena_new();
     for (int k = 0; k < 2; k++) {
-        Decoder d = family(a, class[k]);
+        Decoder d = tiny_family_of(a, class[k]);
         with_linear_layers(a, &d, &linear);
         check_family(&d);
         equals_one_rank(&d,
@@ -209,7 +202,7 @@ TEST(state_spaces_learn_on_ranks_what_they_learn_on_one)
                                .bias = true,
                                .has_skip = true };
     Arena *a = arena_new();
-    Decoder d = family(a, "Qwen2DecoderLayer");
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
     with_linear_layers(a, &d, &linear);
     check_family(&d);
     equals_one_rank(&d,
@@ -235,7 +228,7 @@ TEST(blocks_of_one_layer_learn_on_ranks_what_they_learn_on_one)
                                      .norm = &norm };
     Arena *a = arena_new();
     for (int k = 0; k < 2; k++) {
-        Decoder d = family(a, class[k]);
+        Decoder d = tiny_family_of(a, class[k]);
         const DecoderLayer *of_class = d.layer;
         DecoderLayer layer[] = { of_class[0], of_class[2], of_class[2], of_class[1] };
         layer[0].mixer = MIXER_LINEAR;
@@ -257,7 +250,7 @@ TEST(short_convolutions_learn_on_ranks_what_they_learn_on_one)
     Arena *a = arena_new();
     for (int bias = 0; bias < 2; bias++) {
         const ShortConv conv = { .width = 3, .bias = bias };
-        Decoder d = family(a, "Qwen2DecoderLayer");
+        Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
         DecoderLayer layer[4];
         memcpy(layer, d.layer, sizeof layer);
         for (int i = 0; i < 4; i += 3) {
@@ -288,7 +281,7 @@ TEST(ranks_share_a_group_of_linear_attention)
                                .bias = true,
                                .has_skip = true };
     Arena *a = arena_new();
-    Decoder d = family(a, "Qwen2DecoderLayer");
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
     with_linear_layers(a, &d, &linear);
     check_family(&d);
     linear.norm_first = true;
@@ -327,7 +320,7 @@ TEST(a_head_of_state_spaces_is_not_divided)
                                      .conv_width = 3,
                                      .is_state_space = true };
     Arena *a = arena_new();
-    Decoder d = family(a, "Qwen2DecoderLayer");
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
     LayoutResult out;
     with_linear_layers(a, &d, &linear);
     const LayoutCase l = { .size[MESH_TP] = 2,
@@ -347,7 +340,7 @@ TEST(tokens_ahead_are_learnt_on_ranks_as_on_one)
     static const char *const class[] = { "Qwen2DecoderLayer", "DeepseekV3DecoderLayer" };
     Arena *a = arena_new();
     for (int k = 0; k < 2; k++) {
-        Decoder d = family(a, class[k]);
+        Decoder d = tiny_family_of(a, class[k]);
         const MultiToken ahead = { .depth = 2 - k, .weight = 0.7, .behind_norm = k };
         DecoderLayer *layer = NEW_N(a, DecoderLayer, d.n_layer + ahead.depth);
         memcpy(layer, d.layer, sizeof *layer * (size_t)d.n_layer);

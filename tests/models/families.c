@@ -3,6 +3,7 @@
 #include "models/families.h"
 #include "models/hf_config.h"
 #include "test.h"
+#include <string.h>
 
 #define SIZES                                                                                      \
     "\"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": 12, \"num_hidden_layers\": "  \
@@ -202,4 +203,11 @@ const Decoder *tiny_family(Arena *a, int i)
     d->sample_key = "input_ids";
     d->prediction_key = "logits";
     return d;
+}
+
+Decoder tiny_family_of(Arena *a, const char *block_class)
+{
+    int i = 0;
+    while (strcmp(tiny_family(a, i)->block_class, block_class) != 0) i++;
+    return *tiny_family(a, i);
 }

@@ -6,4 +6,6 @@
 int n_tiny_families(void);
 /* With inputs and outputs by the names that tests use. */
 const Decoder *tiny_family(Arena *a, int i);
+/* That whose blocks have this class; there must be one. */
+Decoder tiny_family_of(Arena *a, const char *block_class);
 #endif
