@@ -67,8 +67,10 @@ INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words,
         panel_rows_step(kind == PANEL_PAIRS, rows, vectors, a, right, sum);
         a += a_step;
         if (kind != PANEL_WIDENED) continue;
+        const Word *again = b; /* kept words would need registers that sums are in */
+        __asm__("" : "+r"(again));
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) right[v] = pack_high(vec_load(b + v * LANES));
+        for (int v = 0; v < vectors; v++) right[v] = pack_high(vec_load(again + v * LANES));
         panel_rows_step(false, rows, vectors, a, right, sum);
         a += a_step;
     }
