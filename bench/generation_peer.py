@@ -40,10 +40,12 @@ def decode(texts, count):
     cache = model(ids(texts, FIRST), use_cache=True, logits_to_keep=1).past_key_values
     token = ids(texts, 1)
     model(token, past_key_values=cache, use_cache=True)
-    start = time.perf_counter()
+    best = float("inf")
     for _ in range(count):
+        start = time.perf_counter()
         model(token, past_key_values=cache, use_cache=True)
-    return (time.perf_counter() - start) / count
+        best = min(best, time.perf_counter() - start)
+    return best
 
 
 print(transformers.__version__, flush=True)
