@@ -291,6 +291,25 @@ static Error *open_scaled(Folder *f, const HfModel *m, HfWeights *w, int64_t i, 
     return check_scales(f->arena, &scales, name, t, all.block);
 }
 
+static bool is_there(Folder *f, const char *name, Found *out)
+{
+    Error *e = find(f, name, out);
+    const bool found = !e;
+    error_free(e);
+    return found;
+}
+
+/* Experts, each in tensors of its own, or all of a layer in one. */
+static void find_experts(Folder *f, const CheckpointEntry *entry, HfSource *s)
+{
+    HfSource stacked;
+    Found found;
+    if (entry->n_dims == 3 && !s->part_stride && !is_there(f, s->tensor[0], &found) &&
+        hf_source_stacked(f->arena, s, entry->size, &stacked) &&
+        is_there(f, stacked.tensor[0], &found))
+        *s = stacked;
+}
+
 static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEntry *entry,
                          int64_t i)
 {
@@ -298,7 +317,10 @@ static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEn
     TRY(hf_source(f->arena, m->family, m->decoder, entry->name, entry->n_dims, entry->size, s));
     const bool is_packed = m->packing.format == HF_MXFP4 && s->part_stride,
                has_scales = m->packing.format == HF_FP8;
-    if (is_packed) TRY(open_packed(f, w, entry, i));
+    if (is_packed)
+        TRY(open_packed(f, w, entry, i));
+    else
+        find_experts(f, entry, s);
     if (!is_packed) w->found[i] = NEW_N(f->arena, Found, s->n_tensors);
     for (int64_t k = 0; !is_packed && k < s->n_tensors; k++) {
         const Found *found = &w->found[i][k];
@@ -350,14 +372,6 @@ static bool same_rows(const Tensor *x, const Tensor *y)
     for (int64_t i = 0; same && i < LOOKED_AT; i++)
         same = same_row(x, y, (x->size[0] - 1) * i / (LOOKED_AT - 1));
     return same;
-}
-
-static bool is_there(Folder *f, const char *name, Found *out)
-{
-    Error *e = find(f, name, out);
-    const bool found = !e;
-    error_free(e);
-    return found;
 }
 
 /* Where blocks for later tokens have embedding and head again, they are the model's. */

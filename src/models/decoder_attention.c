@@ -18,28 +18,33 @@
 const char *const attention_gates[] = { "none", "head", "feature", NULL };
 
 /* Of heads of a width: all of it, or what turns of it, alone. */
-static Value *rotary_table(Build *b, const RopeScaling *s, int64_t width)
+static Value *rotary_table(Build *b, const RopeScaling *s, int64_t width, bool grows)
 {
     for (int64_t i = 0; i < b->n_tables; i++)
-        if (b->table[i].of == s && b->table[i].width == width) return b->table[i].value;
+        if (b->table[i].of == s && b->table[i].width == width && b->table[i].grows == grows)
+            return b->table[i].value;
     const int64_t n = b->f->cache_length ? b->f->cache_length : b->f->sequence;
     const bool rounded = b->f->rounded_buffers;
     if (s->kind == ROPE_DYNAMIC && b->f->cache_length > s->original)
         graph_fail(b->g, error_new("rope scaling dynamic changes all positions as a text grows, so "
                                    "texts can be continued up to %lld tokens, not %lld",
                                    (long long)s->original, (long long)b->f->cache_length));
-    Value *v = s->kind == ROPE_PLAIN && (!s->width || s->width == width)
+    RopeScaling of_keys = *s;
+    of_keys.growth = 0;
+    Value *v = s->kind == ROPE_PLAIN && !grows && (!s->width || s->width == width)
                    ? rope_table(b->g, F32, n, width, s->base, rounded)
-                   : rope_scaled_table(b->g, F32, n, width, s, rounded);
+                   : rope_scaled_table(b->g, F32, n, width, grows ? s : &of_keys, rounded);
     b->table = arena_grow(b->g->arena, b->table, b->n_tables, &b->cap_tables, sizeof *b->table);
-    b->table[b->n_tables++] = (Table){ s, width, v };
+    b->table[b->n_tables++] = (Table){ s, width, grows, v };
     return v;
 }
 
-static Value *transform(Build *b, const DecoderLayer *layer, Value *x)
+static Value *transform(Build *b, const DecoderLayer *layer, Value *x, bool is_query)
 {
-    for (int64_t i = 0; i < layer->n_rope; i++)
-        x = rope(b->g, x, rotary_table(b, &layer->rope[i], value_width(x)));
+    for (int64_t i = 0; i < layer->n_rope; i++) {
+        const RopeScaling *s = &layer->rope[i];
+        x = rope(b->g, x, rotary_table(b, s, value_width(x), is_query && s->growth != 0));
+    }
     return x;
 }
 
@@ -176,10 +181,11 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
     k = reshape(g, "bs(gd)->bsgd", sizes, k);
     Value *v = clipped(b, linear(g, "v_attn", x, &keys));
     v = reshape(g, "bs(gd)->bsgd", sizes, v);
-    if (!d->qk_norm_before_rope) q = transform(b, layer, q), k = transform(b, layer, k);
+    if (!d->qk_norm_before_rope)
+        q = transform(b, layer, q, true), k = transform(b, layer, k, false);
     q = head_norm(b, "q_norm", q, queries.width, queries.axis);
     k = head_norm(b, "k_norm", k, keys.width, keys.axis);
-    if (d->qk_norm_before_rope) q = transform(b, layer, q), k = transform(b, layer, k);
+    if (d->qk_norm_before_rope) q = transform(b, layer, q, true), k = transform(b, layer, k, false);
     v = repeated(b, cached(b, "v_cache", v), n_keys);
     k = repeated(b, cached(b, "k_cache", k), n_keys);
     return attended(b, q, k, v, attrs);
@@ -227,7 +233,7 @@ static LatentKeys latent_keys(Build *b, const DecoderLayer *layer, Value *x)
     Value *vector = norm(g, "kv_latent_norm", linear(g, "kv_latent", x, &latent), l->key_norm);
     Value *shared = reshape(g, "bs(gd)->bsgd", "g=1", linear(g, "k_rope", x, &turning));
     return (LatentKeys){ vector,
-                         transform(b, layer, shared),
+                         transform(b, layer, shared, false),
                          { linear_weight(g, "k_attn", l->key_rank, &keys),
                            linear_weight(g, "v_attn", l->key_rank, &values) } };
 }
@@ -235,7 +241,7 @@ static LatentKeys latent_keys(Build *b, const DecoderLayer *layer, Value *x)
 static Value *turned_queries(Build *b, const DecoderLayer *layer, Value *x)
 {
     const char *alone = arena_printf(b->g->arena, "g=%lld r=1", (long long)b->d->n_head_q);
-    return transform(b, layer, reshape(b->g, "bs(grd)->bsgrd", alone, latent_queries(b, x)));
+    return transform(b, layer, reshape(b->g, "bs(grd)->bsgrd", alone, latent_queries(b, x)), true);
 }
 
 /* The pairs of features that turn come first in each half of a head, so that half a head apart are

@@ -8,6 +8,7 @@
 typedef struct Table {
     const RopeScaling *of;
     int64_t width;
+    bool grows; /* for queries that grow with their position */
     Value *value;
 } Table;
 

@@ -32,6 +32,7 @@ static const Field rope_fields[] = {
     FIELD_BOOL(RopeScaling, truncate, "true", "yarn: bounds are whole features"),
     FIELD_FLOATS(RopeScaling, short_factors, "[]", 0, 0, "longrope: divide each frequency in texts of at most `original` tokens"),
     FIELD_FLOATS(RopeScaling, long_factors, "[]", 0, 0, "longrope: in longer texts"),
+    FIELD_FLOAT(RopeScaling, growth, "0.0", 0, INFINITY, "queries of position p are multiplied by 1 + growth log(1 + floor(p / original))"),
     FIELD_INT(RopeScaling, width, "0", 0, MOST, "features of a head that turn, an even number; 0: all"),
     { 0 },
 };

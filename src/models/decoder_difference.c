@@ -42,6 +42,9 @@ static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
         e = arena_printf(a, "rope scaling: %s instead of %s", rope_scaling_choices[x->kind],
                          rope_scaling_choices[y->kind]);
     if (!e) e = number(a, "features of a head that turn", (double)x->width, (double)y->width);
+    if (!e) e = number(a, "rope growth", x->growth, y->growth);
+    if (!e && x->growth != 0)
+        e = number(a, "rope original length", (double)x->original, (double)y->original);
     if (e || x->kind == ROPE_PLAIN) return e;
     const bool llama3 = x->kind == ROPE_LLAMA3, yarn = x->kind == ROPE_YARN;
     if (x->kind != ROPE_LONG) e = number(a, "rope factor", x->factor, y->factor);

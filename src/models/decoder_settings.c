@@ -41,7 +41,7 @@ static Error *check_rope(const DecoderSettings *s, const char *key, const RopeSc
         return error_new("%s: width %lld is odd, or above the head width %lld", key,
                          (long long)r->width, (long long)decoder_head_width(s));
     if (r->kind == ROPE_PLAIN && (r->factor != 1 || r->attention != 0))
-        return error_new("%s: kind none takes base and width alone, not factor or attention", key);
+        return error_new("%s: kind none takes no factor or attention", key);
     if (r->kind == ROPE_LLAMA3 && r->high_freq <= r->low_freq)
         return error_new("%s: high_freq %g must be above low_freq %g", key, r->high_freq,
                          r->low_freq);

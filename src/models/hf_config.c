@@ -157,7 +157,9 @@ static Error *read_heads(HfReading *r)
     d->n_head_q = c->num_attention_heads ? *c->num_attention_heads : f->n_heads;
     if (!d->n_head_q) return hf_unknown(r, "num_attention_heads", "it is needed");
     d->n_head_kv = f->n_key_heads ? f->n_key_heads : d->n_head_q;
-    if (c->num_key_value_heads && !f->no_groups) d->n_head_kv = *c->num_key_value_heads;
+    if (f->keys.multi_query && c->multi_query) d->n_head_kv = 1;
+    if (c->num_key_value_heads && !f->no_groups && !f->keys.multi_query)
+        d->n_head_kv = *c->num_key_value_heads;
     d->head_width = c->head_dim ? *c->head_dim : f->head_width;
     if (d->n_head_q % d->n_head_kv)
         return hf_unknown(r, "num_key_value_heads", "it must divide num_attention_heads");
@@ -188,7 +190,10 @@ static Error *read_sizes(HfReading *r)
     const bool is_gpt2 = f->gpt2_keys;
     const int64_t *hidden = is_gpt2 ? c->n_inner : c->intermediate_size;
     if (f->short_conv && c->block_ff_dim) hidden = c->block_ff_dim;
-    if (!hidden && !is_gpt2) return hf_unknown(r, "intermediate_size", "it is needed");
+    if (f->no_dense) hidden = hf_count(r, "moe_intermediate_size");
+    if (!hidden && !is_gpt2)
+        return hf_unknown(r, f->no_dense ? "moe_intermediate_size" : "intermediate_size",
+                          "it is needed");
     d->hidden = hidden ? *hidden : 4 * d->width;
     if (f->keys.block_ff_dim) TRY(hf_adjust_hidden(r));
     if (f->shared_alone)
@@ -260,7 +265,7 @@ static void read_biases(const HfReading *r)
         all || attention || f->qkv_bias || option(k->use_qkv_bias, c->use_qkv_bias, f->biased);
     d->out_bias = all || (attention && !f->qkv_alone) ||
                   option(k->attention_out_bias, c->attention_out_bias, false);
-    d->ffn_bias = all || f->ffn_bias || option(k->mlp_bias, c->mlp_bias, false);
+    d->ffn_bias = all || f->ffn_bias || option(k->mlp_bias, c->mlp_bias, f->ffn_biased);
     d->head_bias = f->head_bias;
 }
 

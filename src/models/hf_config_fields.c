@@ -114,7 +114,7 @@ const Field hf_config_fields[] = {
     FIELD_BOOL(HfConfig, use_qk_norm, "false", "norms of queries and keys"),
     FIELD_BOOL(HfConfig, alibi, "false", "Falcon: scores fall with the distance of keys"),
     FIELD_BOOL(HfConfig, new_decoder_architecture, "false", "Falcon: key heads by number, layers side by side"),
-    FIELD_BOOL(HfConfig, multi_query, "true", "Falcon: one key head; else as many as query heads"),
+    FIELD_BOOL(HfConfig, multi_query, "true", "Falcon, StarCoder: one key head; else as many as query heads"),
     FIELD_BOOL(HfConfig, parallel_attn, "true", "Falcon: attention and feed-forward layers side by side"),
     FIELD_BOOL(HfConfig, bias, "false", "Falcon: biases in all linear layers"),
     COUNT(num_kv_heads, "null", "Falcon: key and value heads; null: as query heads"),

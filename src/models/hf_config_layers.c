@@ -55,12 +55,13 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
     case HF_WINDOW_ALTERNATING:
         *out = i % 2 == 0;
         break;
+    case HF_WINDOW_BEHIND:
     case HF_WINDOW_PATTERN:
     case HF_WINDOW_ROPE:
     case HF_WINDOW_HYBRID:
         if (pattern <= 0)
             return hf_unknown(r, "sliding_window_pattern", "known are positive integers");
-        *out = (i + 1) % pattern != 0;
+        *out = (r->family->windows == HF_WINDOW_BEHIND ? i : i + 1) % pattern != 0;
         break;
     case HF_WINDOW_UPPER:
         *out = i >= bound;
@@ -86,12 +87,14 @@ static bool is_sparse(const HfReading *r, int64_t i)
 {
     const HfConfig *c = &r->c;
     if (!r->d->moe) return false;
-    if (r->family->keys.mlp_layer_types)
-        return c->mlp_layer_types ? !strcmp(c->mlp_layer_types->item[i], "sparse") : i > 0;
+    if (r->family->no_dense) return true;
+    if (r->family->keys.mlp_layer_types && c->mlp_layer_types)
+        return !strcmp(c->mlp_layer_types->item[i], "sparse");
     if (r->family->first_sparse_key) {
         const int64_t *first = hf_count(r, r->family->first_sparse_key);
         return i >= (first ? *first : r->family->first_sparse);
     }
+    if (r->family->keys.mlp_layer_types) return i > 0;
     if (r->family->ernie_moe)
         return (i + 1) % c->moe_layer_interval == 0 && i >= c->moe_layer_start_index &&
                (c->moe_layer_end_index < 0 || i <= c->moe_layer_end_index);

@@ -105,6 +105,12 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
     if (!type) type = yaml_get(p, "type");
     *out = (RopeScaling){ .base = hf_number(p, "rope_theta", theta), .attention = 1 };
     TRY(read_width(r, p, &out->width));
+    if (r->family->grows) {
+        out->growth = hf_number(p, "llama_4_scaling_beta", 0);
+        out->original = length(hf_number(p, "original_max_position_embeddings", 0));
+        if (out->growth != 0 && out->original <= 0)
+            return missing(r, p, "original_max_position_embeddings", "by position");
+    }
     if (!type || type->type != YAML_STRING || !strcmp(type->text, "default")) return NULL;
     const int kind = kind_of(r, type->text);
     const double alpha = hf_number(p, "alpha", 0), turning = (double)r->d->head_width;

@@ -8,8 +8,8 @@
 #define COHERE .layer_norm = true, .side_by_side = true, .one_norm = true, .interleaved = true
 #define GEMMA .from_one = true, .scaled_embedding = true
 #define GEMMA2 GEMMA, .sandwich = true, .soft_caps = true, .heads_divide_width = true
-#define SHARED_EXPERTS .shared_experts = true, .experts_key = "n_routed_experts", .shared_key = "n_shared_experts", \
-    .first_sparse_key = "first_k_dense_replace", .factor_key = "routed_scaling_factor"
+#define SHARED_EXPERTS .shared_experts = true, .experts_key = "n_routed_experts", .shared_key = "n_shared_experts", .factor_key = "routed_scaling_factor"
+#define DENSE_FIRST .first_sparse_key = "first_k_dense_replace"
 static const HfSpaceKeys mamba_keys = { "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias",
                                         .n_heads = 128, .n_state = 256, .n_groups = 1, .expand = "mamba_expand" },
                          falcon_keys = { "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias",
@@ -102,7 +102,7 @@ const HfFamily hf_families[] = {
       GLM, .sandwich = true, .keys = { .attention_bias = true },
       .theta = 10000, .eps = 1.5625e-7, .max_positions = 131072, .n_key_heads = 2, .head_width = 128, .rotary_share = 0.5, .activation = "silu" },
     { "glm4_moe", "Glm4MoeForCausalLM", "Glm4MoeDecoderLayer", hf_sigmoid_names, hf_llama_names,
-      .sparse = true, SHARED_EXPERTS, .qkv_alone = true, .keys = { .attention_bias = true, .use_qk_norm = true, .num_nextn_predict_layers = true },
+      .sparse = true, SHARED_EXPERTS, DENSE_FIRST, .qkv_alone = true, .keys = { .attention_bias = true, .use_qk_norm = true, .num_nextn_predict_layers = true },
       .theta = 10000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .rotary_share = 0.5, .activation = "silu" },
     { "qwen2_moe", "Qwen2MoeForCausalLM", "Qwen2MoeDecoderLayer", hf_shared_names, hf_llama_names,
       .sparse = true, .gated_expert = true, .biased = true, .keys = { .use_qkv_bias = true, .use_sliding_window = true }, .windows = HF_WINDOW_LOWER,
@@ -113,6 +113,9 @@ const HfFamily hf_families[] = {
     { "qwen3_5_text", "Qwen3_5ForCausalLM", "Qwen3_5DecoderLayer", hf_qwen3_5_names, hf_llama_names,
       .from_one = true, .qk_norm = true, .linear = true, .gated_attention = true,
       .vocab_size = 248320, .theta = 10000, .eps = 1e-6, .max_positions = 32768, .n_heads = 16, .n_key_heads = 4, .head_width = 256, .rotary_share = 0.25, .activation = "silu" },
+    { "qwen3_5_moe_text", "Qwen3_5MoeForCausalLM", "Qwen3_5MoeDecoderLayer", hf_qwen3_5_names, hf_llama_names,
+      .sparse = true, .no_dense = true, .normalized = true, .gated_expert = true, .from_one = true, .qk_norm = true, .linear = true, .gated_attention = true,
+      .vocab_size = 248320, .theta = 10000, .eps = 1e-6, .max_positions = 32768, .n_heads = 16, .n_key_heads = 2, .head_width = 256, .rotary_share = 0.25, .top_k = 8, .activation = "silu" },
     { "granitemoehybrid", "GraniteMoeHybridForCausalLM", "GraniteMoeHybridDecoderLayer", hf_granite_hybrid_names, hf_llama_names,
       .sparse = true, .normalized = true, .all_sparse = true, .heads_divide_width = true, .state_space = &mamba_keys, .shared_alone = true, .keys = { .attention_bias = true, .multipliers = true, .position_embedding_type = true },
       .vocab_size = 32000, .theta = 10000, .eps = 1e-6, .max_positions = 2048, .n_heads = 32, .top_k = 2, .activation = "silu" },
@@ -150,10 +153,10 @@ const HfFamily hf_families[] = {
       .layer_norm = true, .no_norm_weight = true, .heads_divide_width = true, .keys = { .attention_bias = true, .clip_qkv = true },
       .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu" },
     { "deepseek_v2", "DeepseekV2ForCausalLM", "DeepseekV2DecoderLayer", hf_latent_names, hf_llama_names,
-      .latent = true, .interleaved = true, .sparse = true, SHARED_EXPERTS, .keys = { .attention_bias = true, .topk_method = true },
+      .latent = true, .interleaved = true, .sparse = true, SHARED_EXPERTS, DENSE_FIRST, .keys = { .attention_bias = true, .topk_method = true },
       .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
     { "deepseek_v3", "DeepseekV3ForCausalLM", "DeepseekV3DecoderLayer", hf_latent_names, hf_llama_names,
-      .latent = true, .interleaved = true, .sparse = true, SHARED_EXPERTS, .keys = { .attention_bias = true, .num_nextn_predict_layers = true },
+      .latent = true, .interleaved = true, .sparse = true, SHARED_EXPERTS, DENSE_FIRST, .keys = { .attention_bias = true, .num_nextn_predict_layers = true },
       .theta = 10000, .eps = 1e-6, .max_positions = 4096, .activation = "silu" },
     { "glm4_moe_lite", "Glm4MoeLiteForCausalLM", "Glm4MoeLiteDecoderLayer", hf_latent_names, hf_llama_names,
       .latent = true, .interleaved = true, .sparse = true, SHARED_EXPERTS, .keys = { .attention_bias = true, .mlp_layer_types = true, .num_nextn_predict_layers = true },
@@ -182,7 +185,7 @@ const HfFamily hf_families[] = {
       .sparse = true, .normalized = true, .all_sparse = true, .keys = { .attention_bias = true, .multipliers = true },
       .theta = 10000, .eps = 1e-6, .max_positions = 2048, .top_k = 2, .activation = "silu" },
     { "dots1", "Dots1ForCausalLM", "Dots1DecoderLayer", hf_sigmoid_names, hf_llama_names,
-      .sparse = true, SHARED_EXPERTS, .qk_norm = true, .keys = { .attention_bias = true }, .windows = HF_WINDOW_UPPER,
+      .sparse = true, SHARED_EXPERTS, DENSE_FIRST, .qk_norm = true, .keys = { .attention_bias = true }, .windows = HF_WINDOW_UPPER,
       .theta = 10000, .eps = 1e-6, .max_positions = 2048, .window = 4096, .pattern = 62, .n_key_heads = 32, .activation = "silu" },
     { "hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM", "HunYuanDenseV1DecoderLayer", hf_hunyuan_names, hf_llama_names,
       .qk_norm = true, .norm_after_rope = true, .alpha_rope = true, .keys = { .attention_bias = true },
@@ -202,6 +205,39 @@ const HfFamily hf_families[] = {
       LAYER_NORM, .plain = true, .heads_fill_width = true, .no_dropout = true, .falcon_keys = true, .keys = { .use_bias = true },
       .vocab_size = 65024, .n_heads = 71, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 2048, .activation = "gelu", .is_tied = true,
       .dropout_key = "hidden_dropout" },
+    { "helium", "HeliumForCausalLM", "HeliumDecoderLayer", NULL, hf_llama_names,
+      .interleaved = true, .heads_fill_width = true, .qkv_alone = true, .keys = { .attention_bias = true, .mlp_bias = true },
+      .vocab_size = 48000, .n_heads = 20, .theta = 10000, .eps = 1e-8, .max_positions = 4096, .head_width = 128, .activation = "silu" },
+    { "cwm", "CwmForCausalLM", "CwmDecoderLayer", NULL, hf_llama_names,
+      .scaled_rope = true, .keys = { .mlp_bias = true }, .windows = HF_WINDOW_BEHIND,
+      .vocab_size = 128256, .n_heads = 48, .n_key_heads = 8, .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .head_width = 128, .window = 8192, .pattern = 4, .activation = "silu" },
+    { "ministral", "MinistralForCausalLM", "MinistralDecoderLayer", NULL, hf_llama_names,
+      .windows = HF_WINDOW_LISTED,
+      .vocab_size = 32000, .n_heads = 32, .n_key_heads = 8, .theta = 10000, .eps = 1e-6, .max_positions = 131072, .window = 4096, .activation = "silu" },
+    { "ministral3", "Ministral3ForCausalLM", "Ministral3DecoderLayer", NULL, hf_llama_names,
+      .scaled_rope = true, .grows = true, .windows = HF_WINDOW_EACH,
+      .vocab_size = 131072, .n_heads = 32, .n_key_heads = 8, .theta = 1000000, .eps = 1e-5, .max_positions = 262144, .head_width = 128, .activation = "silu" },
+    { "vaultgemma", "VaultGemmaForCausalLM", "VaultGemmaDecoderLayer", hf_sandwich_names, hf_llama_names,
+      GEMMA, .soft_caps = true, .heads_divide_width = true, .keys = { .attention_bias = true }, .windows = HF_WINDOW_ALTERNATING,
+      .vocab_size = 256000, .n_heads = 8, .n_key_heads = 4, .theta = 10000, .eps = 1e-6, .max_positions = 8192, .head_width = 256, .window = 4096,
+      .attention_cap = 50, .logit_cap = 30, .activation = "gelu_pytorch_tanh", .is_tied = true },
+    { "jais2", "Jais2ForCausalLM", "Jais2DecoderLayer", hf_plain_names, hf_llama_names,
+      LAYER_NORM, .biased = true, .ffn_biased = true, .plain = true, .heads_divide_width = true, .keys = { .attention_bias = true, .mlp_bias = true },
+      .vocab_size = 150272, .n_heads = 26, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 8192, .activation = "relu2" },
+    { "solar_open", "SolarOpenForCausalLM", "SolarOpenDecoderLayer", hf_sigmoid_names, hf_llama_names,
+      .sparse = true, .no_dense = true, SHARED_EXPERTS, .norm_topk_prob = true, .qkv_alone = true, .keys = { .attention_bias = true },
+      .vocab_size = 196608, .n_heads = 64, .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .n_key_heads = 8, .head_width = 128, .rotary_share = 1, .activation = "silu" },
+    { "exaone_moe", "ExaoneMoeForCausalLM", "ExaoneMoeDecoderLayer", hf_exaone_moe_names, hf_llama_names,
+      .sparse = true, .shared_experts = true, .norm_topk_prob = true, .qk_norm = true, .keys = { .mlp_layer_types = true }, .windows = HF_WINDOW_HYBRID,
+      .experts_key = "num_experts", .shared_key = "num_shared_experts", .first_sparse_key = "first_k_dense_replace", .first_sparse = 1, .factor_key = "routed_scaling_factor",
+      .vocab_size = 102400, .theta = 10000, .eps = 1e-5, .max_positions = 2048, .n_heads = 32, .window = 4096, .pattern = 4, .activation = "silu" },
+    { "flex_olmo", "FlexOlmoForCausalLM", "FlexOlmoDecoderLayer", hf_sandwich_names, hf_llama_names,
+      .sparse = true, .all_sparse = true, .post_norm = true, .qk_norm_width = true, .keys = { .attention_bias = true },
+      .vocab_size = 100352, .theta = 10000, .eps = 1e-6, .max_positions = 4096, .n_heads = 32, .top_k = 5, .activation = "silu" },
+    { "gpt_bigcode", "GPTBigCodeForCausalLM", "GPTBigCodeBlock", hf_bigcode_names, hf_gpt2_names,
+      LAYER_NORM, .learned_positions = true, .scale_by_layer = true, .plain = true, .all_biases = true, .heads_fill_width = true, .gpt2_keys = true, .keys = { .multi_query = true },
+      .vocab_size = 50257, .n_heads = 12, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 1024, .activation = "gelu_pytorch_tanh", .is_tied = true,
+      .dropout_key = "resid_pdrop", .embedding_dropout_key = "embd_pdrop", .dropout = 0.1 },
     { 0 },
 };
 #undef GLM
@@ -210,6 +246,7 @@ const HfFamily hf_families[] = {
 #undef COHERE
 #undef LAYER_NORM
 #undef SHARED_EXPERTS
+#undef DENSE_FIRST
 /* clang-format on */
 
 const HfFamily *hf_family_find(const char *model_type)

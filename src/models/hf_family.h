@@ -27,13 +27,16 @@ typedef struct HfKeys {
     bool use_expert_bias;          /* routers have biases for the choice */
     bool block_ff_dim;             /* and what else the width of feed-forward layers follows from */
     bool mup_enabled;              /* embeddings are multiplied by the root of the width */
+    bool multi_query;              /* one key head, else as many as query heads */
 } HfKeys;
 
 /* What a window is in layers that config.json does not list in layer_types. */
 typedef enum HfWindows {
     HF_NO_WINDOW, /* the class has none, whatever config.json says */
     HF_WINDOW_EACH,
+    HF_WINDOW_LISTED, /* in each, too */
     HF_WINDOW_ALTERNATING,
+    HF_WINDOW_BEHIND, /* by a pattern, whose first layer has none */
     HF_WINDOW_PATTERN,
     HF_WINDOW_UPPER,
     HF_WINDOW_LOWER,   /* in every second one of the lower layers */
@@ -76,6 +79,7 @@ typedef struct HfFamily {
     bool xielu;      /* may be the activation, with learned numbers and two constants in files */
     bool no_dropout; /* it is behind feed-forward layers alone, which is not built */
     bool biased;     /* keys of biases that are silent mean true */
+    bool ffn_biased; /* that of feed-forward layers */
     bool qkv_alone;  /* attention_bias is theirs, without that of what follows */
     bool ffn_bias;   /* whatever config.json says; likewise: */
     bool all_biases; /* of the layers of a block */
@@ -102,10 +106,12 @@ typedef struct HfFamily {
     bool never_tied;   /* whatever config.json says */
     bool phi3_rope;    /* longrope by other names, its original length beside its parameters */
     bool alpha_rope;   /* by dynamic a fixed factor of the base is meant, where alpha is given */
+    bool grows;        /* queries, with the logarithm of their position */
     bool scaled_rope;  /* where nothing is said of it the class scales rope by numbers of its own */
     /* Of mixtures of experts. */
     bool sparse;     /* there are some */
     bool all_sparse; /* each layer is one, of experts of intermediate_size */
+    bool no_dense;   /* likewise, of moe_intermediate_size; there is no other */
     bool normalized; /* the weights of a token's experts always add up to 1 */
     bool expert_bias;
     bool mxfp4;                  /* experts may be packed so */

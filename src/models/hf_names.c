@@ -190,6 +190,7 @@ const HfName hf_qwen3_next_names[] = {
 
 const HfName hf_qwen3_5_names[] = {
     LINEAR_ATTENTION,
+    SHARED_EXPERT,
     { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.linear_attn.in_proj_qkv.*",
       HF_ALL_QUERIES },
     { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.linear_attn.in_proj_qkv.*",
@@ -424,6 +425,22 @@ const HfName hf_gptj_names[] = {
     { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.out_proj.*", HF_SAME },
     { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.fc_in.*", HF_SAME },
     { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.fc_out.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_exaone_moe_names[] = {
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.e_score_correction_bias", HF_SAME },
+    SIGMOID_ROUTER,
+    { 0 },
+};
+
+const HfName hf_bigcode_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.c_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.c_fc.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.c_proj.*", HF_SAME },
     { 0 },
 };
 

@@ -330,3 +330,24 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
         }
     return error_new("%s has no place for the parameter %s", f->class_name, param);
 }
+
+bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, HfSource *out)
+{
+    static const struct {
+        const char *each, *all;
+        HfLayout layout;
+    } parts[] = { { ".0.gate_proj.weight", ".gate_up_proj", HF_STACKED_FIRST_HALF },
+                  { ".0.up_proj.weight", ".gate_up_proj", HF_STACKED_SECOND_HALF },
+                  { ".0.down_proj.weight", ".down_proj", HF_STACKED_ROWS } };
+    const char *name = each->tensor[0];
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const size_t end = strlen(parts[i].each);
+        if (length <= end || strcmp(name + length - end, parts[i].each) != 0) continue;
+        *out = (HfSource){ .tensor = NEW(a, const char *), .n_tensors = 1, .column_stride = 1 };
+        out->tensor[0] = arena_printf(a, "%.*s%s", (int)(length - end), name, parts[i].all);
+        place_stacked_rows(out, parts[i].layout, size);
+        return true;
+    }
+    return false;
+}

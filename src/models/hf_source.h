@@ -48,4 +48,8 @@ int64_t hf_source_row(const HfSource *s, int64_t row);
 /* Of a model with the heads of `d`. An error when the family has no place for such a parameter. */
 Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *param, int n_dims,
                  const int64_t *size, HfSource *out);
+/* Where the experts of a layer, [experts rows width], lie if one tensor has all of them, gates and
+ * what they gate one after the other, as in some files of transformers 5; `each` has one for each.
+ * False: the family's have no such name. */
+bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, HfSource *out);
 #endif

@@ -19,8 +19,10 @@ static void put_rope(Text *t, const char *name, const RopeScaling *s, const HfFa
         if (!is_phi3) hf_put_double(&r, "attention_factor", s->attention);
     } else if (s->kind != ROPE_PLAIN)
         hf_put_double(&r, "factor", s->factor);
-    if (s->kind == ROPE_LLAMA3 || s->kind == ROPE_YARN || (s->kind == ROPE_LONG && !is_phi3))
-        hf_put_int(&r, "original_max_position_embeddings", s->original);
+    if (f->grows) hf_put_double(&r, "llama_4_scaling_beta", s->growth);
+    if (f->grows || s->kind == ROPE_LLAMA3 || s->kind == ROPE_YARN ||
+        (s->kind == ROPE_LONG && !is_phi3)) /* what grows by 0 wants a number, too */
+        hf_put_int(&r, "original_max_position_embeddings", s->original ? s->original : 1);
     if (s->kind == ROPE_LLAMA3) {
         hf_put_double(&r, "low_freq_factor", s->low_freq);
         hf_put_double(&r, "high_freq_factor", s->high_freq);
@@ -132,7 +134,7 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
 {
     const DecoderLayer *local = local_layer(d), *full = hf_turning_layer(d);
     /* classes that have both kinds of layers want a window, even where none has it */
-    const bool needs = f->windows == HF_WINDOW_ALTERNATING || f->windows == HF_WINDOW_PATTERN ||
+    const bool needs = (f->windows >= HF_WINDOW_ALTERNATING && f->windows <= HF_WINDOW_PATTERN) ||
                        f->windows == HF_WINDOW_ROPE || (f->windows == HF_WINDOW_HYBRID && !full);
     hf_put_optional_int(t, "sliding_window", local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);

@@ -127,7 +127,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "vocab_size", d->vocab_size);
     hf_put_int(t, "hidden_size", d->width);
     const int64_t hidden = all_sparse && d->moe ? d->moe->hidden : d->hidden;
-    if (hidden) hf_put_int(t, "intermediate_size", hidden);
+    if (hidden && !f->no_dense) hf_put_int(t, "intermediate_size", hidden);
     hf_put_int(t, "num_hidden_layers", d->n_layer);
     if (d->n_head_q) {
         hf_put_int(t, "num_attention_heads", d->n_head_q);
@@ -183,6 +183,7 @@ static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "n_head", d->n_head_q);
     hf_put_int(t, "n_inner", d->hidden);
     hf_put_int(t, "n_positions", d->sequence_length);
+    if (f->keys.multi_query) hf_put_bool(t, "multi_query", d->n_head_kv == 1);
     hf_put_double(t, f->eps_key, d->head_norm->eps);
     hf_put_text(t, "activation_function",
                 d->activation == ACTIVATE_GELU_TANH ? "gelu_new" : activation_name(d));

@@ -2,18 +2,21 @@
 #include "ops/eights_cuda.h"
 extern "C" {
 #include "ops/rope.h"
+#include "ops/rope_scaled.h"
 }
 
 /* The frequencies of a row are in scratch, from the host, 0 of pairs that do not turn; attributes:
- * what cosines and sines of the others are multiplied by. */
+ * RopeFactors. */
 KERNEL(rope_table_kernel, 256)
 {
     const float *frequency = (const float *)c.scratch;
-    const double attention = *(const double *)(const void *)c.attrs;
+    const RopeFactors &by = attrs_of<RopeFactors>(c);
     const int64_t d = c.out[0].size[1], half = d / 2;
     for (int64_t i = thread_number(); i < c.out[0].size[0] * half; i += all_threads()) {
         const int64_t p = i / half, j = i % half;
-        const double angle = (double)p * frequency[j], factor = frequency[j] == 0 ? 1 : attention;
+        const double angle = (double)p * frequency[j],
+                     grown = by.growth == 0 ? 1 : 1 + by.growth * log(1 + (double)(p / by.original)),
+                     factor = frequency[j] == 0 ? grown : grown * by.attention;
         put_double(c.out[0], p * d + j, factor * cos(angle));
         put_double(c.out[0], p * d + j + half, factor * sin(angle));
     }

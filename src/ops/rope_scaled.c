@@ -21,6 +21,7 @@ static const Field attrs[] = {
     FIELD_BOOL(RopeScaledTable, scaling.truncate, NULL, "yarn: bounds are rounded to whole features"),
     FIELD_FLOATS(RopeScaledTable, scaling.short_factors, NULL, 0, 0, "longrope: of short texts"),
     FIELD_FLOATS(RopeScaledTable, scaling.long_factors, NULL, 0, 0, "longrope: of long texts"),
+    FIELD_FLOAT(RopeScaledTable, scaling.growth, NULL, 0, 0, "of queries, with the logarithm of the position over original"),
     FIELD_INT(RopeScaledTable, scaling.width, NULL, 0, 0, "so many features of a head turn; 0: all"),
     FIELD_BOOL(RopeScaledTable, rounded, NULL, "frequencies are rounded to bf16"),
     FIELD_CHOICE(RopeScaledTable, dtype, NULL, dtype_choices, "of the result"),
@@ -61,8 +62,9 @@ static int reference(const Launch *l)
         if (a->rounded) f = bf16_to_float(bf16_of_float(f));
         const double factor = f == 0 ? 1 : a->scaling.attention;
         for (int64_t p = 0; p < n; p++) {
-            y[p * d + j] = factor * cos((double)p * f);
-            y[p * d + j + half] = factor * sin((double)p * f);
+            const double all = factor * rope_growth(&a->scaling, p);
+            y[p * d + j] = all * cos((double)p * f);
+            y[p * d + j + half] = all * sin((double)p * f);
         }
     }
     return KERNEL_OK;

@@ -24,21 +24,31 @@ typedef struct RopeScaling {
     bool truncate;               /* YARN: the bounds are rounded to whole features */
     FloatList short_factors, long_factors; /* LONG: divide each frequency, in texts of at most
                                               `original` tokens and in longer ones */
+    double growth; /* queries of position p are multiplied by 1 + growth log(1 + floor(p /
+                      original)) */
     int64_t width; /* the first width/2 pairs of a head turn, by the frequencies of such a head; 0:
                       all */
 } RopeScaling;
 extern const char *const rope_scaling_choices[];
 
 /* The table of rope_table (ops/rope.h) by scaled frequencies. DYNAMIC scales by n_positions as soon
- * as it exceeds `original`, LONG takes long_factors. */
+ * as it exceeds `original`, LONG takes long_factors. With `growth` it is one for queries alone. */
 Value *rope_scaled_table(Graph *g, Dtype t, int64_t n_positions, int64_t d, const RopeScaling *s,
                          bool rounded);
 /* Frequency j of d/2, rounded as the originals round; 0 of a pair that does not turn. */
 float rope_scaled_frequency(const RopeScaling *s, int64_t n_positions, int64_t j, int64_t d);
+/* What queries of a position are multiplied by. */
+double rope_growth(const RopeScaling *s, int64_t position);
 /* LONG's multiplier of cosines and sines for a factor (Ding et al. 2024). */
 double rope_long_attention(double factor, int64_t original);
 /* YARN's multiplier of cosines and sines for a factor (Peng et al. 2023). */
 double rope_yarn_attention(double factor, double mscale);
+
+/* What a kernel multiplies cosines and sines by: those of what turns, and, by position, all. */
+typedef struct RopeFactors {
+    double attention, growth;
+    int64_t original;
+} RopeFactors;
 
 /* Attributes of "rope_scaled_table". */
 typedef struct RopeScaledTable {

@@ -53,6 +53,12 @@ LOCAL_ROPE = {"rope_parameters": {"full_attention": {"rope_type": "default", "ro
                                   "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}} if VERSION >= 5 else {
     "rope_theta": 1e6, "rope_local_base_freq": 1e4}
 
+
+def no_dense(options):
+    """Of a class whose feed-forward layers are mixtures alone."""
+    return {k: v for k, v in options.items() if k != "intermediate_size"}
+
+
 FAMILIES = {
     "gpt2": ("GPT2", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None)),
     "gpt2_by_layer": ("GPT2", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None,
@@ -109,6 +115,8 @@ FAMILIES = {
     "qwen3_next_whole_heads": ("Qwen3Next", LINEAR | dict(linear_num_value_heads=2, linear_conv_kernel_dim=3, num_experts=5, num_experts_per_tok=2,
                                                            moe_intermediate_size=24, shared_expert_intermediate_size=40) | rope("default", partial_rotary_factor=1.0)),
     "qwen3_5": ("Qwen3_5", LINEAR | dict(layer_types=["linear_attention", "full_attention", "full_attention", "linear_attention"])),
+    "qwen3_5_moe": ("Qwen3_5Moe", no_dense(LINEAR) | dict(layer_types=["linear_attention", "full_attention", "full_attention", "linear_attention"],
+                                                   num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40)),
     "bamba": ("Bamba", {k: v for k, v in SPACE.items() if k not in ("layer_types", "shared_intermediate_size")} | dict(
         attn_layer_indices=[1], attention_bias=True, mlp_bias=True)),
     "granite_hybrid": ("GraniteMoeHybrid", SPACE | dict(num_local_experts=5, num_experts_per_tok=2, position_embedding_type="rope", embedding_multiplier=3.0,
@@ -158,6 +166,26 @@ FAMILIES = {
     "phi": ("Phi", LLAMA),
     "phi_tied": ("Phi", NEOX | dict(partial_rotary_factor=0.75, tie_word_embeddings=True) | rope("linear", factor=4.0, partial_rotary_factor=0.75)),
     "gptj": ("GPTJ", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, rotary_dim=4, bos_token_id=None, eos_token_id=None)),
+    "gpt_bigcode": ("GPTBigCode", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None)),
+    "gpt_bigcode_heads": ("GPTBigCode", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None,
+                                              multi_query=False, n_inner=48, scale_attn_weights=False)),
+    "helium": ("Helium", NEOX | dict(num_key_value_heads=2, head_dim=8, attention_bias=True)),
+    "cwm": ("Cwm", LLAMA | dict(head_dim=16, bos_token_id=1, sliding_window=24, num_hidden_layers=6) | rope(
+        "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
+    "ministral": ("Ministral", LLAMA | dict(head_dim=16, sliding_window=24, layer_types=["full_attention", "sliding_attention", "sliding_attention"])),
+    "ministral_each": ("Ministral", LLAMA | dict(sliding_window=24, head_dim=16)),
+    "ministral3": ("Ministral3", LLAMA | dict(head_dim=16) | rope("yarn", factor=4.0, original_max_position_embeddings=24, mscale=1.0, mscale_all_dim=1.0,
+                                                                  beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.3)),
+    "vaultgemma": ("VaultGemma", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
+    "jais2": ("Jais2", LLAMA | dict(rope_theta=500000.0)),
+    "jais2_no_biases": ("Jais2", LLAMA | dict(attention_bias=False, mlp_bias=False)),
+    "solar_open": ("SolarOpen", no_dense(LLAMA) | dict(head_dim=16, n_routed_experts=6, n_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24,
+                                                routed_scaling_factor=1.5, n_group=3, topk_group=2)),
+    "exaone_moe": ("ExaoneMoe", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24,
+                                              sliding_window=24, num_hidden_layers=5)),
+    "exaone_moe_listed": ("ExaoneMoe", LLAMA | dict(head_dim=16, num_experts=6, num_shared_experts=1, num_experts_per_tok=3, moe_intermediate_size=24, n_group=3,
+                                                     topk_group=2, sliding_window=24, mlp_layer_types=["sparse", "dense", "sparse"])),
+    "flex_olmo": ("FlexOlmo", LLAMA | dict(num_experts=5, num_experts_per_tok=2)),
     "mixtral": ("Mixtral", LLAMA | dict(num_local_experts=4, num_experts_per_tok=2)),
     "qwen3_moe": ("Qwen3Moe", LLAMA | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, norm_topk_prob=True,
                                             decoder_sparse_step=1, mlp_only_layers=[1])),
@@ -389,7 +417,8 @@ def check(name, work):
     options = options | ({"num_hidden_layers": 3 + depth} if depth else {})
     ahead = 0.3 if depth else 0
     torch.manual_seed(0)
-    classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig")}
+    classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
+               "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
     for parameter in model.parameters():  # far from the defaults: norms and biases, too
@@ -409,7 +438,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "Mamba2": "Mamba2Block", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "GPTBigCode": "GPTBigCodeBlock", "Mamba2": "Mamba2Block", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

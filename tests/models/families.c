@@ -183,6 +183,32 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"phi\", \"hidden_act\": \"gelu_new\"",
     "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"rotary_dim\": 2",
+    LINEAR "\"model_type\": \"qwen3_5_moe_text\", \"layer_types\": [\"linear_attention\", "
+           "\"full_attention\", \"full_attention\", \"linear_attention\"], \"num_experts\": 4, "
+           "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+           "\"shared_expert_intermediate_size\": 10",
+    MEMBERS "\"model_type\": \"helium\", \"head_dim\": 4, \"attention_bias\": true",
+    MEMBERS "\"model_type\": \"cwm\", \"head_dim\": 4, \"sliding_window\": 3, " ROPE(
+        "llama3") "\"mlp_bias\": false",
+    MEMBERS
+    "\"model_type\": \"ministral\", \"sliding_window\": 3, \"layer_types\": "
+    "[\"full_attention\", \"sliding_attention\", \"full_attention\", \"sliding_attention\"]",
+    MEMBERS "\"model_type\": \"ministral3\", \"head_dim\": 4, \"rope_parameters\": "
+            "{\"rope_type\": \"yarn\", \"rope_theta\": 10000.0, \"factor\": 4.0, "
+            "\"original_max_position_embeddings\": 4, \"llama_4_scaling_beta\": 0.5}",
+    GEMMA "\"model_type\": \"vaultgemma\", \"attn_logit_softcapping\": 5.0",
+    MEMBERS "\"model_type\": \"jais2\"",
+    MEMBERS "\"model_type\": \"solar_open\", \"head_dim\": 4, \"n_routed_experts\": 4, "
+            "\"n_shared_experts\": 1, \"num_experts_per_tok\": 3, \"moe_intermediate_size\": 6, "
+            "\"routed_scaling_factor\": 1.5, \"partial_rotary_factor\": 0.5",
+    MEMBERS "\"model_type\": \"exaone_moe\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+            "\"routed_scaling_factor\": 1.5, \"sliding_window\": 3, \"sliding_window_pattern\": 2",
+    MEMBERS "\"model_type\": \"flex_olmo\", \"num_experts\": 4, \"num_experts_per_tok\": 2, "
+            "\"router_aux_loss_coef\": 0.02",
+    "\"model_type\": \"gpt_bigcode\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, "
+    "\"n_head\": 4, \"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, "
+    "\"attn_pdrop\": 0.0",
     LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null, \"v_head_dim\": 3",
 };
 

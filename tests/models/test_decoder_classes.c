@@ -38,6 +38,48 @@ static const Pair pairs[] = {
       DECODER_SETTINGS
       "norm: {eps: 1e-6}, rope: {kind: yarn, factor: 4.0, original: 8}, qkv_bias: true, "
       "out_bias: true, ffn_bias: true" },
+    { SIZES "\"model_type\": \"ministral3\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, "
+            "\"rope_parameters\": {\"rope_type\": \"yarn\", \"rope_theta\": 10000.0, \"factor\": "
+            "4.0, \"original_max_position_embeddings\": 8, \"llama_4_scaling_beta\": 0.5}",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, rope: {kind: yarn, factor: 4.0, original: 8, growth: 0.5}" },
+    { SIZES "\"model_type\": \"ministral3\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, "
+            "\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 10000.0, "
+            "\"original_max_position_embeddings\": 8, \"llama_4_scaling_beta\": 0.5}",
+      DECODER_SETTINGS "norm: {eps: 1e-6}, rope: {original: 8, growth: 0.5}" },
+    { SIZES "\"model_type\": \"ministral\", \"rms_norm_eps\": 1e-6, \"sliding_window\": 4",
+      DECODER_SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, layers: [{window: 4}]" },
+    { SIZES "\"model_type\": \"ministral\", \"rms_norm_eps\": 1e-6, \"sliding_window\": 4, "
+            "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\", "
+            "\"full_attention\"]",
+      DECODER_SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, layers: [{window: 4}, {}]" },
+    { SIZES "\"model_type\": \"cwm\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, \"sliding_window\": "
+            "4, \"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 10000.0}",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, rope: {base: 10000.0}, layers: [{}, {count: 3, window: 4}]" },
+    { SIZES "\"model_type\": \"helium\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, "
+            "\"attention_bias\": true",
+      DECODER_SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, qkv_bias: true" },
+    { SIZES "\"model_type\": \"jais2\", \"layer_norm_eps\": 1e-6", DECODER_SETTINGS
+      "norm: {type: layer, bias: true, eps: 1e-6}, rope: {base: 10000.0}, gated: false, "
+      "activation: relu_squared, qkv_bias: true, out_bias: true, ffn_bias: true" },
+    { SIZES
+      "\"model_type\": \"exaone_moe\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, "
+      "\"sliding_window\": 4, \"num_experts\": 4, \"num_shared_experts\": 2, "
+      "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"routed_scaling_factor\": 1.5",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, qk_norm: head, rope: {base: 10000.0}, layers: [{window: 4}, {count: 2, "
+      "window: 4, sparse: true}, {no_rope: true, sparse: true}], mixture: {score: sigmoid, "
+      "n_experts: 4, top_k: 2, hidden: 6, shared_hidden: 12, factor: 1.5, balance_rate: 0.001}" },
+    { "\"vocab_size\": 16, \"hidden_size\": 8, \"num_hidden_layers\": 4, \"num_attention_heads\": "
+      "2, \"num_key_value_heads\": 1, \"max_position_embeddings\": 32, \"tie_word_embeddings\": "
+      "false, "
+      "\"model_type\": \"solar_open\", \"rms_norm_eps\": 1e-6, \"head_dim\": 4, \"rope_theta\": "
+      "10000.0, \"n_routed_experts\": 4, \"n_shared_experts\": 1, \"num_experts_per_tok\": 2, "
+      "\"moe_intermediate_size\": 6, \"routed_scaling_factor\": 1.5",
+      DECODER_SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, layers: [{sparse: "
+                       "true}], mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
+                       "shared_hidden: 6, factor: 1.5, balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"mistral\", \"rms_norm_eps\": 1e-6, \"sliding_window\": 4",
       DECODER_SETTINGS "norm: {eps: 1e-6}, rope: {base: 10000.0}, layers: [{window: 4}]" },
     { SIZES "\"model_type\": \"qwen2\", \"rms_norm_eps\": 1e-6",

@@ -25,6 +25,12 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
                "hidden_act: \"mish\" is not known; known are");
     hf_refuses(a, hf_llama, ", \"rope_scaling\": {\"type\": \"ntk\", \"factor\": 2.0}",
                "rope scaling ntk is not known");
+    hf_refuses(a,
+               "\"model_type\": \"ministral3\", \"hidden_size\": 16, \"intermediate_size\": 12, "
+               "\"num_hidden_layers\": 2, \"num_attention_heads\": 4",
+               ", \"num_key_value_heads\": 2, \"rope_parameters\": {\"rope_type\": \"default\", "
+               "\"llama_4_scaling_beta\": 0.1}",
+               "by position needs the number original_max_position_embeddings");
     hf_refuses(a, hf_llama, ", \"rope_scaling\": {\"type\": \"longrope\", \"factor\": 2.0}",
                "longrope needs the number original_max_position_embeddings");
     hf_refuses(a, hf_llama,

@@ -71,6 +71,66 @@ TEST(blocks_for_later_tokens_return_from_the_layouts_of_every_family_that_has_th
     arena_free(a);
 }
 
+/* The experts' tensors of the file in one for each layer and kind, as some files have them. */
+static int64_t stack_experts(Arena *a, const HfUnwritten *u, NamedTensor *to)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < u->n_file; i++) {
+        const char *name = u->file[i].name, *kind = strstr(name, ".experts.");
+        if (!kind) to[n++] = u->file[i];
+        if (!kind || strstr(kind, ".up_proj")) continue; /* it goes with the gate's */
+        if (strncmp(kind, ".experts.0.", 11) != 0) continue;
+        const bool gated = strstr(kind, "gate_proj");
+        const int prefix = (int)(kind - name) + 8;
+        const Tensor *one = &u->file[i].tensor;
+        const size_t bytes = tensor_bytes(one);
+        const int64_t parts = gated ? 2 : 1;
+        Tensor all = *one;
+        all.n_dims = 3;
+        all.size[0] = 0, all.size[1] = parts * one->size[0], all.size[2] = one->size[1];
+        all.data = arena_alloc(a, 64 * bytes);
+        const char *each[] = { gated ? "gate_proj" : "down_proj", "up_proj" };
+        for (;; all.size[0]++) {
+            const char *first = arena_printf(a, "%.*s.%lld.%s.weight", prefix, name,
+                                             (long long)all.size[0], each[0]);
+            bool there = false;
+            for (int64_t k = 0; k < u->n_file; k++) there |= !strcmp(u->file[k].name, first);
+            if (!there) break;
+            for (int64_t p = 0; p < parts; p++) {
+                const char *part = arena_printf(a, "%.*s.%lld.%s.weight", prefix, name,
+                                                (long long)all.size[0], each[p]);
+                memcpy((char *)all.data + (size_t)(all.size[0] * parts + p) * bytes,
+                       hf_named(u->file, part)->tensor.data, bytes);
+            }
+        }
+        to[n++] = (NamedTensor){
+            arena_printf(a, "%.*s.%s", prefix, name, gated ? "gate_up_proj" : "down_proj"), all
+        };
+    }
+    return n;
+}
+
+TEST(experts_return_from_one_tensor_of_a_layer)
+{
+    static const char *const types[] = { "qwen3_5_moe_text", "qwen3_moe", "glm4_moe" };
+    Arena *a = arena_new();
+    for (int i = 0; i < 3; i++) {
+        HfUnwritten u = hf_unwritten(a, hf_members(a, hf_family_find(types[i])));
+        NamedTensor *stacked = NEW_N(a, NamedTensor, u.n_file);
+        const int64_t n = stack_experts(a, &u, stacked);
+        assert_true(n < u.n_file && hf_named(stacked, "model.layers.1.mlp.experts.gate_up_proj"));
+        u.file = stacked;
+        u.n_file = n;
+        returns(a, &u, ONE_FILE);
+        hf_named(stacked, "model.layers.1.mlp.experts.gate_up_proj")->tensor.size[1]--;
+        CheckpointReader *r;
+        hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+        assert_error_has(hf_open(a, u.model, u.param, u.n, &r),
+                         "model.layers.1.mlp.experts.gate_up_proj has the shape");
+    }
+    arena_free(a);
+}
+
 /* In a folder of the family, with a tensor that its class does not read. */
 static void names_ahead(Arena *a, const char *type, HfStore how, const char *tensor,
                         const char *pattern)

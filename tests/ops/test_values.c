@@ -287,6 +287,19 @@ TEST(rope_turns_a_part_of_a_head)
     sheet_free(s);
 }
 
+/* Of positions 0 to 3 the last two are one `original` and more behind. */
+TEST(rope_tables_of_queries_grow_with_the_position)
+{
+    Sheet *s = sheet_new();
+    const RopeScaling by = { .base = 100, .attention = 1, .original = 2, .growth = 0.5 };
+    const double more = 1 + 0.5 * log(2);
+    Value *table = rope_scaled_table(s->graph, F64, 4, 2, &by, false);
+    expect(s, table,
+           ARE(1, 0, cos(1), sin(1), more * cos(2), more * sin(2), more * cos(3), more * sin(3)));
+    assert_true(rope_growth(&by, 1) == 1 && rope_growth(&by, 5) == 1 + 0.5 * log(3));
+    sheet_free(s);
+}
+
 /* inv_freq of the original for head sizes 6 and 8, base 500000. */
 TEST(rope_frequencies_equal_the_originals_to_the_bit)
 {
