@@ -213,6 +213,7 @@ static double attention_scale(const HfReading *r)
 {
     if (r->family->soft_caps)
         return 1 / sqrt(r->c.query_pre_attn_scalar ? *r->c.query_pre_attn_scalar : 256);
+    if (r->family->unscaled) return 1;
     return r->family->scale_by_layer && !r->c.scale_attn_weights ? 1 : 0;
 }
 
@@ -263,7 +264,7 @@ static void read_biases(const HfReading *r)
     const bool all = f->all_biases || option(k->use_bias, c->use_bias, f->biased);
     d->qkv_bias =
         all || attention || f->qkv_bias || option(k->use_qkv_bias, c->use_qkv_bias, f->biased);
-    d->out_bias = all || (attention && !f->qkv_alone) ||
+    d->out_bias = all || f->out_bias || (attention && !f->qkv_alone) ||
                   option(k->attention_out_bias, c->attention_out_bias, false);
     d->ffn_bias = all || f->ffn_bias || option(k->mlp_bias, c->mlp_bias, f->ffn_biased);
     d->head_bias = f->head_bias;
@@ -295,6 +296,7 @@ static Error *read_decoder(HfReading *r)
     d->name = "huggingface_pretrained_model";
     d->block_class = f->block_class;
     if (f->falcon_keys) TRY(hf_read_falcon(r));
+    if (f->neo_keys) TRY(hf_read_neo(r));
     TRY(read_sizes(r));
     TRY(refuse(r));
     d->embedding_scale = embedding_scale(r);

@@ -7,13 +7,14 @@
 static Error *read_window(const HfReading *r, int64_t *out)
 {
     const bool *use = r->c.use_sliding_window;
-    const Yaml *v = yaml_get(r->root, "sliding_window");
+    const char *key = r->family->window_key ? r->family->window_key : "sliding_window";
+    const Yaml *v = yaml_get(r->root, key);
     const bool asks = r->family->keys.use_sliding_window;
     *out = 0;
     if (r->family->windows == HF_NO_WINDOW || (asks && !(use && *use))) return NULL;
     *out = !v ? r->family->window : v->type == YAML_INT ? v->integer : 0;
     if (!v || v->type == YAML_NULL || *out > 0) return NULL;
-    return hf_unknown(r, "sliding_window", "allowed are a positive integer and null");
+    return hf_unknown(r, key, "allowed are a positive integer and null");
 }
 
 static bool turns(const HfReading *r, int64_t i)

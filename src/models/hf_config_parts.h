@@ -120,6 +120,8 @@ Error *hf_find_family(HfReading *r);
 Error *hf_read_falcon(HfReading *r);
 /* Which norms its feed-forward layers have in front. */
 Residual hf_falcon_residual(const HfReading *r);
+/* hf_config_neo.c: likewise, of GPT-Neo. */
+Error *hf_read_neo(HfReading *r);
 /* hf_config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
 /* Blocks for later tokens, of a class that has them. */

@@ -90,6 +90,8 @@ typedef struct HfFamily {
     bool heads_divide_width; /* even if head_dim is given */
     bool heads_fill_width;   /* they are as wide as the width divided by their number */
     bool no_groups;          /* as many key heads as query heads, whatever config.json says */
+    bool unscaled;           /* scores, whatever their width */
+    bool out_bias;           /* behind attention, whatever config.json says */
     bool soft_caps;          /* scores and logits may be bent, and scores have a scale */
     bool attention_sinks;
     bool gated_attention; /* each feature of a head */
@@ -114,15 +116,15 @@ typedef struct HfFamily {
     bool no_dense;   /* likewise, of moe_intermediate_size; there is no other */
     bool normalized; /* the weights of a token's experts always add up to 1 */
     bool expert_bias;
-    bool mxfp4;                  /* experts may be packed so */
-    bool sigmoids;               /* scores of the router are, with biases for the choice */
-    bool gated_expert;           /* one that every token goes through, behind a gate */
-    bool shared_alone;           /* likewise, without a gate, and perhaps no others */
-    bool shared_alike;           /* likewise, as wide as the others */
-    bool shared_experts;         /* some, beside a router of sigmoids with biases for the choice */
-    bool ernie_moe;              /* the same by a softmax, in layers of an interval */
-    bool no_expert_groups;       /* a token's experts are chosen from all */
-    bool gpt2_keys, falcon_keys; /* most options are called as these call them */
+    bool mxfp4;            /* experts may be packed so */
+    bool sigmoids;         /* scores of the router are, with biases for the choice */
+    bool gated_expert;     /* one that every token goes through, behind a gate */
+    bool shared_alone;     /* likewise, without a gate, and perhaps no others */
+    bool shared_alike;     /* likewise, as wide as the others */
+    bool shared_experts;   /* some, beside a router of sigmoids with biases for the choice */
+    bool ernie_moe;        /* the same by a softmax, in layers of an interval */
+    bool no_expert_groups; /* a token's experts are chosen from all */
+    bool gpt2_keys, falcon_keys, neo_keys; /* most options are called as these call them */
     HfKeys keys;
     HfWindows windows;
     /* What holds where config.json is silent; sizes of 0: it must not be. */
@@ -144,6 +146,7 @@ typedef struct HfFamily {
      * their weights, the layers below that are not sparse. NULL: the class does not have it, or, of
      * experts and those of a token, by the usual names. */
     const char *experts_key, *shared_key, *top_k_key, *factor_key, *first_sparse_key;
+    const char *window_key;       /* NULL: sliding_window */
     const char *shared_width_key; /* of the expert that every token goes through, if it is given */
     const char *activation, *activation_key; /* NULL: hidden_act */
     bool is_tied, norm_topk_prob;

@@ -175,6 +175,11 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_moe(t, d, f);
 }
 
+static const char *gpt2_activation(const Decoder *d)
+{
+    return d->activation == ACTIVATE_GELU_TANH ? "gelu_new" : activation_name(d);
+}
+
 static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
 {
     hf_put_int(t, "vocab_size", d->vocab_size);
@@ -185,8 +190,7 @@ static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "n_positions", d->sequence_length);
     if (f->keys.multi_query) hf_put_bool(t, "multi_query", d->n_head_kv == 1);
     hf_put_double(t, f->eps_key, d->head_norm->eps);
-    hf_put_text(t, "activation_function",
-                d->activation == ACTIVATE_GELU_TANH ? "gelu_new" : activation_name(d));
+    hf_put_text(t, "activation_function", gpt2_activation(d));
     hf_put_bool(t, "tie_word_embeddings", d->is_tied);
     hf_put_double(t, "attn_pdrop", d->attention_dropout);
     put_dropout(t, d, f);
@@ -226,12 +230,40 @@ static void put_falcon(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_layers(t, d, f);
 }
 
+static void put_neo_kind(Text *item, const DecoderLayer *l, int64_t i)
+{
+    (void)i;
+    text_printf(item, "[[\"%s\"], 1]", l->window ? "local" : "global");
+}
+
+static void put_neo(Text *t, const Decoder *d, const HfFamily *f)
+{
+    int64_t window = f->window;
+    for (int64_t i = 0; i < d->n_layer; i++)
+        if (d->layer[i].window) window = d->layer[i].window;
+    hf_put_int(t, "vocab_size", d->vocab_size);
+    hf_put_int(t, "hidden_size", d->width);
+    hf_put_int(t, "intermediate_size", d->hidden);
+    hf_put_int(t, "num_layers", d->n_layer);
+    hf_put_int(t, "num_heads", d->n_head_q);
+    hf_put_int(t, "max_position_embeddings", d->sequence_length);
+    hf_put_double(t, f->eps_key, d->head_norm->eps);
+    hf_put_text(t, f->activation_key, gpt2_activation(d));
+    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
+    hf_put_int(t, f->window_key, window);
+    hf_put_of_layers(t, "attention_types", d, put_neo_kind);
+    put_dropout(t, d, f);
+    hf_put_double(t, "attention_dropout", d->attention_dropout);
+}
+
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
 {
     if (f->gpt2_keys)
         put_gpt2(t, d, f);
     else if (f->falcon_keys)
         put_falcon(t, d, f);
+    else if (f->neo_keys)
+        put_neo(t, d, f);
     else
         put_llama(t, d, f);
 }

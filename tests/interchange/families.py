@@ -169,6 +169,9 @@ FAMILIES = {
     "gpt_bigcode": ("GPTBigCode", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None)),
     "gpt_bigcode_heads": ("GPTBigCode", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None,
                                               multi_query=False, n_inner=48, scale_attn_weights=False)),
+    "gpt_neo": ("GPTNeo", BARE | dict(hidden_size=32, num_layers=4, num_heads=4, max_position_embeddings=SIZE, window_size=24, attention_types=[[["global", "local"], 2]])),
+    "gpt_neo_global": ("GPTNeo", BARE | dict(hidden_size=32, num_layers=3, num_heads=4, max_position_embeddings=SIZE, intermediate_size=48,
+                                              attention_types=[[["global"], 3]], activation_function="relu")),
     "helium": ("Helium", NEOX | dict(num_key_value_heads=2, head_dim=8, attention_bias=True)),
     "cwm": ("Cwm", LLAMA | dict(head_dim=16, bos_token_id=1, sliding_window=24, num_hidden_layers=6) | rope(
         "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
@@ -438,7 +441,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "GPTBigCode": "GPTBigCodeBlock", "Mamba2": "Mamba2Block", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

@@ -206,6 +206,10 @@ static const char *const families[] = {
             "\"routed_scaling_factor\": 1.5, \"sliding_window\": 3, \"sliding_window_pattern\": 2",
     MEMBERS "\"model_type\": \"flex_olmo\", \"num_experts\": 4, \"num_experts_per_tok\": 2, "
             "\"router_aux_loss_coef\": 0.02",
+    "\"model_type\": \"gpt_neo\", \"vocab_size\": 16, \"hidden_size\": 16, \"num_layers\": 4, "
+    "\"num_heads\": 4, "
+    "\"max_position_embeddings\": 32, \"window_size\": 3, \"attention_types\": [[[\"global\", "
+    "\"local\"], 2]]",
     "\"model_type\": \"gpt_bigcode\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, "
     "\"n_head\": 4, \"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, "
     "\"attn_pdrop\": 0.0",
