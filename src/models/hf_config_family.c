@@ -49,13 +49,27 @@ static Error *unknown_class(Arena *a, const Yaml *root, const char *type)
     return e;
 }
 
-/* Models of images and text have the language model's options apart. */
-static bool find_part(HfReading *r)
+/* What models of images and text call language models that have a class of their own: of text alone
+ * all coordinates of a position are the same. */
+static const HfFamily *find_language_model(const char *type)
+{
+    static const struct {
+        const char *type, *family;
+    } known[] = { { "qwen2_vl", "qwen2" },      { "qwen2_vl_text", "qwen2" },
+                  { "qwen2_5_vl", "qwen2" },    { "qwen2_5_vl_text", "qwen2" },
+                  { "qwen3_vl_text", "qwen3" }, { "qwen3_vl_moe_text", "qwen3_moe" } };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i].type, type)) return hf_family_find(known[i].family);
+    return hf_family_find(type);
+}
+
+/* Models of images and text have the language model's options apart, some also beside their own. */
+static bool find_part(HfReading *r, const char *whole)
 {
     const Yaml *text = yaml_get(r->root, "text_config"), *type = yaml_get(text, "model_type");
-    if (!type || type->type != YAML_STRING) return false;
-    r->family = hf_family_find(type->text);
-    if (r->family) r->root = text;
+    const bool is_part = type && type->type == YAML_STRING;
+    r->family = find_language_model(is_part ? type->text : whole);
+    if (r->family && is_part) r->root = text;
     return r->family != NULL;
 }
 
@@ -64,7 +78,7 @@ Error *hf_find_family(HfReading *r)
     const Yaml *type = yaml_get(r->root, "model_type");
     const char *name = type && type->type == YAML_STRING ? type->text : NULL;
     r->family = name ? hf_family_find(name) : NULL;
-    if (!r->family && find_part(r)) return NULL;
+    if (!r->family && find_part(r, name ? name : "")) return NULL;
     if (!r->family) return unknown_class(r->arena, r->root, name);
     const Yaml *classes = yaml_get(r->root, "architectures");
     if (!classes || classes->type != YAML_LIST || classes->n == 0) return NULL;

@@ -111,7 +111,9 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
         if (out->growth != 0 && out->original <= 0)
             return missing(r, p, "original_max_position_embeddings", "by position");
     }
-    if (!type || type->type != YAML_STRING || !strcmp(type->text, "default")) return NULL;
+    if (!type || type->type != YAML_STRING || !strcmp(type->text, "default") ||
+        !strcmp(type->text, "mrope")) /* several coordinates, which text alone has equal */
+        return NULL;
     const int kind = kind_of(r, type->text);
     const double alpha = hf_number(p, "alpha", 0), turning = (double)r->d->head_width;
     if (kind == ROPE_DYNAMIC && r->family->alpha_rope && alpha > 0) {

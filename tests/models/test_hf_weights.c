@@ -342,6 +342,45 @@ TEST(the_language_model_of_a_larger_one_is_read_alone)
     arena_free(a);
 }
 
+/* Of text alone the coordinates of a position are the same, so that the class of text computes what
+ * the larger one does; some files have the language model's options beside the others. */
+TEST(language_models_of_images_are_of_the_families_of_text)
+{
+    static const char sizes[] =
+        "\"vocab_size\": 16, \"tie_word_embeddings\": true, \"hidden_size\": 16, "
+        "\"intermediate_size\": 12, "
+        "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 1, "
+        "\"head_dim\": 8, \"num_experts\": 3, \"num_experts_per_tok\": 2, "
+        "\"moe_intermediate_size\": 5, "
+        "\"rope_scaling\": {\"type\": \"mrope\", \"mrope_section\": [2, 1, 1]}";
+    static const struct {
+        const char *of_text, *family;
+    } parts[] = { { "qwen2_vl_text", "qwen2" },
+                  { "qwen2_5_vl_text", "qwen2" },
+                  { "qwen3_vl_text", "qwen3" },
+                  { "qwen3_vl_moe_text", "qwen3_moe" } };
+    Arena *a = arena_new();
+    HfModel m;
+    for (int i = 0; i < 4; i++) {
+        const char *members = arena_printf(
+            a,
+            "\"model_type\": \"x\", \"architectures\": [\"XForConditionalGeneration\"], "
+            "\"text_config\": {\"model_type\": \"%s\", %s}",
+            parts[i].of_text, sizes);
+        assert_no_error(hf_config_read(a, hf_folder_with(a, members, ""), &m));
+        assert_true(m.is_part && !strcmp(m.family->model_type, parts[i].family) &&
+                    m.decoder->layer[0].rope->kind == ROPE_PLAIN);
+        round_trip(a, members, PART_OF_4);
+        round_trip(a, members, PART_OF_5);
+    }
+    const char *beside =
+        arena_printf(a, "\"model_type\": \"qwen2_5_vl\", \"vision_config\": {}, %s", sizes);
+    assert_no_error(hf_config_read(a, hf_folder_with(a, beside, ""), &m));
+    assert_true(!m.is_part && !strcmp(m.family->model_type, "qwen2"));
+    round_trip(a, beside, ONE_FILE);
+    arena_free(a);
+}
+
 /* Four columns of two rows of a parameter with 8 columns, from the third row on. */
 static void part_is_read(Arena *a, const char *members, const char *name)
 {
