@@ -49,13 +49,14 @@ static Error *unknown_class(Arena *a, const Yaml *root, const char *type)
     return e;
 }
 
-/* What models of images and text call language models that have a class of their own: of text alone
- * all coordinates of a position are the same. */
-static const HfFamily *find_language_model(const char *type)
+/* Types whose models are of a family that has another name: some are so from the start, and of the
+ * language models of images and text all coordinates of a position are the same for text alone. */
+static const HfFamily *find_by_other_name(const char *type)
 {
     static const struct {
         const char *type, *family;
-    } known[] = { { "qwen2_vl", "qwen2" },      { "qwen2_vl_text", "qwen2" },
+    } known[] = { { "gpt-sw3", "gpt2" },        { "kimi_k2", "deepseek_v3" },
+                  { "qwen2_vl", "qwen2" },      { "qwen2_vl_text", "qwen2" },
                   { "qwen2_5_vl", "qwen2" },    { "qwen2_5_vl_text", "qwen2" },
                   { "qwen3_vl_text", "qwen3" }, { "qwen3_vl_moe_text", "qwen3_moe" } };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -68,7 +69,7 @@ static bool find_part(HfReading *r, const char *whole)
 {
     const Yaml *text = yaml_get(r->root, "text_config"), *type = yaml_get(text, "model_type");
     const bool is_part = type && type->type == YAML_STRING;
-    r->family = find_language_model(is_part ? type->text : whole);
+    r->family = find_by_other_name(is_part ? type->text : whole);
     if (r->family && is_part) r->root = text;
     return r->family != NULL;
 }

@@ -344,7 +344,7 @@ TEST(the_language_model_of_a_larger_one_is_read_alone)
 
 /* Of text alone the coordinates of a position are the same, so that the class of text computes what
  * the larger one does; some files have the language model's options beside the others. */
-TEST(language_models_of_images_are_of_the_families_of_text)
+TEST(types_of_other_names_are_of_the_families_of_text)
 {
     static const char sizes[] =
         "\"vocab_size\": 16, \"tie_word_embeddings\": true, \"hidden_size\": 16, "
@@ -378,6 +378,13 @@ TEST(language_models_of_images_are_of_the_families_of_text)
     assert_no_error(hf_config_read(a, hf_folder_with(a, beside, ""), &m));
     assert_true(!m.is_part && !strcmp(m.family->model_type, "qwen2"));
     round_trip(a, beside, ONE_FILE);
+    const char *kimi = hf_members(a, hf_family_find("deepseek_v3")),
+               *type = strstr(kimi, "deepseek_v3");
+    kimi = arena_printf(a, "%.*skimi_k2%s, \"architectures\": [\"DeepseekV3ForCausalLM\"]",
+                        (int)(type - kimi), kimi, type + 11);
+    assert_no_error(hf_config_read(a, hf_folder_with(a, kimi, ""), &m));
+    assert_string_equal(m.family->model_type, "deepseek_v3");
+    round_trip(a, kimi, ONE_FILE);
     arena_free(a);
 }
 
