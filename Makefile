@@ -29,11 +29,15 @@ TILE_SRC := $(if $(X86_64),$(filter %/head_loss_fast.c %/head_step_fast.c %/atte
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FAST_SRC),$(LIB_SRC))) \
             $(foreach level,$(LEVELS),$(FAST_SRC:%.c=$(BUILD)/%.$(level).o)) \
             $(patsubst %.c,$(BUILD)/%.avx512_bf16.o,$(filter src/ops/%,$(FAST_SRC))) $(TILE_SRC:%.c=$(BUILD)/%.amx.o)
-# With ONLY_LEVEL, code for other instruction sets comes from the usual build, USUAL_LIB.
+# With ONLY_LEVEL, code for other instruction sets comes from the usual build, USUAL_LIB. BEST_LEVEL are those of which this CPU has
+# all that a kernel may use: of the others' sources they are the same.
+CPU_HAS    := $(if $(X86_64),$(shell grep -m 1 '^flags' /proc/cpuinfo))
+BEST_LEVEL := $(or $(and $(filter avx512_bf16,$(CPU_HAS)),avx512_bf16 $(if $(filter amx_bf16,$(CPU_HAS)),amx)),$(if $(filter avx512bw,$(CPU_HAS)),avx512),$(if $(filter avx2,$(CPU_HAS)),avx2),scalar)
 ONLY_LEVEL ?=
 USUAL_LIB  ?= $(BUILD)/libmodalities.a
 ifneq ($(ONLY_LEVEL),)
-LIB_OBJ := $(filter-out $(addsuffix .o,$(addprefix %.,$(filter-out $(ONLY_LEVEL),$(OP_LEVELS) amx))),$(LIB_OBJ))
+LIB_OBJ := $(filter-out $(addsuffix .o,$(addprefix %.,$(filter-out $(ONLY_LEVEL),$(OP_LEVELS) amx))),$(LIB_OBJ)) \
+           $(if $(filter avx512_bf16,$(ONLY_LEVEL)),$(patsubst %.c,$(BUILD)/%.avx512.o,$(filter-out src/ops/%,$(FAST_SRC))))
 LDLIBS  := $(USUAL_LIB) $(LDLIBS)
 endif
 CLI_OBJ  := $(CLI_SRC:%.c=$(BUILD)/%.o)
@@ -312,9 +316,14 @@ check-warnings:
 	done
 check-lint:
 	@tools/lint.sh
-check-address:
-	$(MAKE) BUILD=$(BUILD)-address OPT="-O1 -Werror" SAN=address,undefined tests benches
-	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --again --without @tests/large.txt
+# Kernels for the best instruction sets alone, as under that of threads: half of the time would go into compiling the others.
+OF_LEVEL_scalar      := ops/test_kernels.c:portable_ ops/test_gemm.c:*portable
+OF_LEVEL_avx2        := ops/test_kernels.c:avx2_ ops/test_gemm.c:*avx2
+OF_LEVEL_avx512      := ops/test_kernels.c:avx512_ ops/test_gemm.c:avx512_products ops/test_gemm.c:*alone_avx512
+ADDRESS_WITHOUT      := $(foreach level,$(filter-out $(BEST_LEVEL),scalar avx2 avx512),$(OF_LEVEL_$(level)))
+check-address: $(BUILD)/libmodalities.a
+	$(MAKE) BUILD=$(BUILD)-address USUAL_LIB=$< ONLY_LEVEL="$(BEST_LEVEL)" OPT="-O1 -Werror" SAN=address,undefined tests benches
+	MODALITIES_PROGRAM=$(BUILD)-address/modalities $(BUILD)-address/tests/all --again --without @tests/large.txt $(ADDRESS_WITHOUT:%=--without %)
 .PHONY: check-board
 check-board: $(BUILD)/modalities ## open the board of many runs in headless Chromium; the screenshots are for eyes
 	@BUILD=$(BUILD) tools/check_board.sh
@@ -334,6 +343,9 @@ check-random: $(BUILD)/modalities ## random decoders on random meshes equal one 
 	else echo "families: skipped, $(PYTHON) cannot import transformers (PYTHON= names another one)"; fi
 # Kernels for one instruction set alone: the files of all levels are the same, and share work among threads in the same way. Products in tiles of
 # AMX have loops of their own around (few_rows_amx.h), which no test runs here.
+.PHONY: best-level
+best-level:
+	@echo $(BEST_LEVEL)
 check-thread: LEVEL := $(if $(X86_64),avx2,scalar)
 check-thread: $(BUILD)/libmodalities.a
 	$(MAKE) BUILD=$(BUILD)-thread USUAL_LIB=$< ONLY_LEVEL=$(LEVEL) OPT=-O1 SAN=thread tests

@@ -13,7 +13,7 @@ make --no-print-directory -s -j2 cuda tests "$BUILD/modalities-cuda-mock.so" "$B
 LD_LIBRARY_PATH=$BUILD/tests/plans:$CUDA_HOME/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout 900 "$BUILD/tests/plans/cuda_plans" &
 plans=$!
 trap 'kill $plans 2>/dev/null' EXIT
-make --no-print-directory -s -j2 BUILD="$BUILD-address" OPT=-O1 SAN=address,undefined \
+make --no-print-directory -s -j2 BUILD="$BUILD-address" USUAL_LIB="$BUILD/libmodalities.a" ONLY_LEVEL="$(make -s best-level)" OPT=-O1 SAN=address,undefined \
     "$BUILD-address/modalities-cuda-mock.so" "$BUILD-address/tests/cuda_all" || exit 1
 
 # "function NAME" of one architecture is followed by its spills and its registers.

@@ -299,15 +299,18 @@ static bool is_there(Folder *f, const char *name, Found *out)
     return found;
 }
 
-/* Experts, each in tensors of its own, or all of a layer in one. */
+/* Experts, each in tensors of its own, or all of a layer in one, as they are or transposed. */
 static void find_experts(Folder *f, const CheckpointEntry *entry, HfSource *s)
 {
     HfSource stacked;
     Found found;
-    if (entry->n_dims == 3 && !s->part_stride && !is_there(f, s->tensor[0], &found) &&
-        hf_source_stacked(f->arena, s, entry->size, &stacked) &&
-        is_there(f, stacked.tensor[0], &found))
-        *s = stacked;
+    if (entry->n_dims != 3 || s->part_stride || is_there(f, s->tensor[0], &found)) return;
+    if (!hf_source_stacked(f->arena, s, entry->size, false, &stacked)) return;
+    if (!is_there(f, stacked.tensor[0], &found)) return;
+    const Tensor *t = found.tensor;
+    const bool turned = t->n_dims == 3 && t->size[1] != stacked.size[1] &&
+                        t->size[1] == stacked.size[2] && t->size[2] == stacked.size[1];
+    hf_source_stacked(f->arena, s, entry->size, turned, s);
 }
 
 static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEntry *entry,

@@ -331,7 +331,19 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
     return error_new("%s has no place for the parameter %s", f->class_name, param);
 }
 
-bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, HfSource *out)
+/* Each expert transposed: [experts width rows], or with gates and what they gate side by side. */
+static void turn_stacked(HfSource *s)
+{
+    const int64_t rows = s->size[1], width = s->size[2];
+    s->size[1] = width;
+    s->size[2] = rows;
+    s->base /= width;
+    s->row_stride = 1;
+    s->column_stride = rows;
+}
+
+bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, bool turned,
+                       HfSource *out)
 {
     static const struct {
         const char *each, *all;
@@ -347,6 +359,7 @@ bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, HfSo
         *out = (HfSource){ .tensor = NEW(a, const char *), .n_tensors = 1, .column_stride = 1 };
         out->tensor[0] = arena_printf(a, "%.*s%s", (int)(length - end), name, parts[i].all);
         place_stacked_rows(out, parts[i].layout, size);
+        if (turned) turn_stacked(out);
         return true;
     }
     return false;

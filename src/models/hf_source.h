@@ -49,7 +49,8 @@ int64_t hf_source_row(const HfSource *s, int64_t row);
 Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *param, int n_dims,
                  const int64_t *size, HfSource *out);
 /* Where the experts of a layer, [experts rows width], lie if one tensor has all of them, gates and
- * what they gate one after the other, as in some files of transformers 5; `each` has one for each.
- * False: the family's have no such name. */
-bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, HfSource *out);
+ * what they gate one after the other, as in some files of transformers 5, or, `turned`, with each
+ * expert transposed; `each` has one for each. False: the family's have no such name. */
+bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, bool turned,
+                       HfSource *out);
 #endif

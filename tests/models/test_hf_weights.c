@@ -110,6 +110,24 @@ static int64_t stack_experts(Arena *a, const HfUnwritten *u, NamedTensor *to)
     return n;
 }
 
+/* Those of f32, each expert transposed. */
+static void turn_experts(Arena *a, NamedTensor *file, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (!strstr(file[i].name, ".experts.")) continue;
+        Tensor *t = &file[i].tensor;
+        const int64_t rows = t->size[1], width = t->size[2];
+        const float *from = t->data;
+        float *to = arena_alloc(a, tensor_bytes(t));
+        for (int64_t k = 0; k < tensor_count(t); k++) {
+            const int64_t expert = k / (rows * width), row = k / width % rows;
+            to[(expert * width + k % width) * rows + row] = from[k];
+        }
+        t->data = to;
+        t->size[1] = width, t->size[2] = rows;
+    }
+}
+
 TEST(experts_return_from_one_tensor_of_a_layer)
 {
     static const char *const types[] = { "qwen3_5_moe_text", "qwen3_moe", "glm4_moe" };
@@ -121,6 +139,8 @@ TEST(experts_return_from_one_tensor_of_a_layer)
         assert_true(n < u.n_file && hf_named(stacked, "model.layers.1.mlp.experts.gate_up_proj"));
         u.file = stacked;
         u.n_file = n;
+        returns(a, &u, ONE_FILE);
+        turn_experts(a, stacked, n);
         returns(a, &u, ONE_FILE);
         hf_named(stacked, "model.layers.1.mlp.experts.gate_up_proj")->tensor.size[1]--;
         CheckpointReader *r;
