@@ -91,7 +91,7 @@ static void check_linear(Arena *a, const HfModel *m)
 {
     const LinearAttention *l = m->decoder->linear;
     if (!l || l->is_state_space) return;
-    const bool fused = m->family->sparse;
+    const bool fused = m->family->first == hf_qwen3_next_names;
     const Share gated[] = { { ATTENTION "q_attn.weight", m->decoder->n_head_q,
                               m->decoder->head_width },
                             { ATTENTION "g_attn.weight", m->decoder->n_head_q,
