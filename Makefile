@@ -29,8 +29,8 @@ TILE_SRC := $(if $(X86_64),$(filter %/head_loss_fast.c %/head_step_fast.c %/atte
 LIB_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(FAST_SRC),$(LIB_SRC))) \
             $(foreach level,$(LEVELS),$(FAST_SRC:%.c=$(BUILD)/%.$(level).o)) \
             $(patsubst %.c,$(BUILD)/%.avx512_bf16.o,$(filter src/ops/%,$(FAST_SRC))) $(TILE_SRC:%.c=$(BUILD)/%.amx.o)
-# With ONLY_LEVEL, code for other instruction sets comes from the usual build, USUAL_LIB. BEST_LEVEL are those of which this CPU has
-# all that a kernel may use: of the others' sources they are the same.
+# With ONLY_LEVEL, code for other instruction sets comes from the usual build, USUAL_LIB. BEST_LEVEL is the best
+# that this CPU has; the files of all levels are the same.
 CPU_HAS    := $(if $(X86_64),$(shell grep -m 1 '^flags' /proc/cpuinfo))
 BEST_LEVEL := $(or $(and $(filter avx512_bf16,$(CPU_HAS)),avx512_bf16 $(if $(filter amx_bf16,$(CPU_HAS)),amx)),$(if $(filter avx512bw,$(CPU_HAS)),avx512),$(if $(filter avx2,$(CPU_HAS)),avx2),scalar)
 ONLY_LEVEL ?=
@@ -316,7 +316,10 @@ check-warnings:
 	done
 check-lint:
 	@tools/lint.sh
-# Kernels for the best instruction sets alone, as under that of threads: half of the time would go into compiling the others.
+# Under the address sanitizer kernels are those of the best instruction sets alone: each of their files takes long to compile.
+.PHONY: best-level
+best-level:
+	@echo $(BEST_LEVEL)
 OF_LEVEL_scalar      := ops/test_kernels.c:portable_ ops/test_gemm.c:*portable
 OF_LEVEL_avx2        := ops/test_kernels.c:avx2_ ops/test_gemm.c:*avx2
 OF_LEVEL_avx512      := ops/test_kernels.c:avx512_ ops/test_gemm.c:avx512_products ops/test_gemm.c:*alone_avx512
@@ -343,9 +346,6 @@ check-random: $(BUILD)/modalities ## random decoders on random meshes equal one 
 	else echo "families: skipped, $(PYTHON) cannot import transformers (PYTHON= names another one)"; fi
 # Kernels for one instruction set alone: the files of all levels are the same, and share work among threads in the same way. Products in tiles of
 # AMX have loops of their own around (few_rows_amx.h), which no test runs here.
-.PHONY: best-level
-best-level:
-	@echo $(BEST_LEVEL)
 check-thread: LEVEL := $(if $(X86_64),avx2,scalar)
 check-thread: $(BUILD)/libmodalities.a
 	$(MAKE) BUILD=$(BUILD)-thread USUAL_LIB=$< ONLY_LEVEL=$(LEVEL) OPT=-O1 SAN=thread tests

@@ -76,8 +76,8 @@ static double flops_of(const Program *p)
     return flops;
 }
 
-/* Seconds of the fastest of so many runs of a program at growing positions: a run takes about as
- * long as a measurement of the limits does, so that both find equally quiet moments. */
+/* Seconds of the fastest of so many runs of a program at growing positions: all of them take longer
+ * than a measurement of the limits, which would find the quieter moment. */
 static double time_of(Program *p, int64_t count, int n_runs, int64_t from, int64_t step)
 {
     int64_t ids[CHUNK];

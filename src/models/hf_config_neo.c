@@ -1,8 +1,9 @@
 /* hf_config_neo.c - the options of GPT-Neo: which layers see all keys, and what others call
- * otherwise.
- */
+ * otherwise. */
 #include "models/hf_config_parts.h"
 #include <string.h>
+
+enum { OF_CLASS = 24 }; /* layers, where the file says nothing */
 
 static const char *kind_of(const char *name)
 {
@@ -35,18 +36,16 @@ static Error *read_kinds(HfReading *r)
     const int64_t n = *r->c.num_hidden_layers;
     StringList *list = NEW(r->arena, StringList);
     list->item = NEW_N(r->arena, const char *, n);
+    r->c.layer_types = list;
     if (!types || types->type == YAML_NULL) {
-        static const char *const alternating[] = { "global", "local" };
-        for (; list->n < n; list->n++) list->item[list->n] = kind_of(alternating[list->n % 2]);
-        r->c.layer_types = list;
-        return n == 24
-                   ? NULL
-                   : hf_unknown(r, hf_count(r, "num_layers") ? "num_layers" : "num_hidden_layers",
-                                "without attention_types only 24 is");
+        for (; list->n < n; list->n++)
+            list->item[list->n] = kind_of(list->n % 2 ? "local" : "global");
+        if (n == OF_CLASS) return NULL;
+        return hf_unknown(r, hf_count(r, "num_layers") ? "num_layers" : "num_hidden_layers",
+                          "without attention_types only 24 is");
     }
     bool fits = types->type == YAML_LIST;
     for (int64_t i = 0; fits && i < types->n; i++) fits = add_kinds(r, types->item[i], list);
-    r->c.layer_types = list;
     if (fits && list->n == n) return NULL;
     return hf_unknown(r, "attention_types",
                       "each layer is global or local: lists of kinds with the number of their "
@@ -59,7 +58,7 @@ Error *hf_read_neo(HfReading *r)
     const int64_t *layers = hf_count(r, "num_layers"), *named = c->num_hidden_layers;
     int64_t *hidden = NEW(r->arena, int64_t), *n = NEW(r->arena, int64_t);
     *hidden = 4 * c->hidden_size;
-    *n = layers ? *layers : named ? *named : 24;
+    *n = layers ? *layers : named ? *named : OF_CLASS;
     if (*n < 1 || *n > 1000) return hf_unknown(r, "num_layers", "allowed are 1 to 1000");
     c->num_hidden_layers = n;
     if (!c->num_attention_heads) c->num_attention_heads = c->num_heads;

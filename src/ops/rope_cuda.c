@@ -19,10 +19,8 @@ static size_t scratch(const Launch *l, int n_threads)
 }
 
 /* The frequencies are the CPU's, to the bit. */
-static int make_table(const Launch *l, const float *frequency, double factor, double growth,
-                      int64_t original)
+static int make_table(const Launch *l, const float *frequency, RopeFactors factors)
 {
-    const RopeFactors factors = { factor, growth, original };
     const int64_t half = l->out[0].size[1] / 2;
     const int status = cuda_upload(l, l->scratch, frequency, sizeof *frequency * (size_t)half);
     Call c = cuda_call(l);
@@ -43,7 +41,7 @@ static int run_table(const Launch *l)
     float frequency[MOST_FREQUENCIES];
     for (int64_t j = 0, d = l->out[0].size[1]; j < d / 2; j++)
         frequency[j] = rounded(rope_frequency(a->base, j, d), a->rounded);
-    return make_table(l, frequency, 1, 0, 1);
+    return make_table(l, frequency, (RopeFactors){ 1, 0, 1 });
 }
 
 static int run_scaled_table(const Launch *l)
@@ -53,7 +51,8 @@ static int run_scaled_table(const Launch *l)
     const int64_t n = l->out[0].size[0];
     for (int64_t j = 0, d = l->out[0].size[1]; j < d / 2; j++)
         frequency[j] = rounded(rope_scaled_frequency(&a->scaling, n, j, d), a->rounded);
-    return make_table(l, frequency, a->scaling.attention, a->scaling.growth, a->scaling.original);
+    const RopeScaling *s = &a->scaling;
+    return make_table(l, frequency, (RopeFactors){ s->attention, s->growth, s->original });
 }
 
 static int run_rope(const Launch *l)

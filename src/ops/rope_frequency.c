@@ -70,11 +70,6 @@ static double dynamic_base(const RopeScaling *s, int64_t n_positions, int64_t d)
     return s->base * pow(longer, (double)d / ((double)d - 2));
 }
 
-double rope_growth(const RopeScaling *s, int64_t position)
-{
-    return s->growth == 0 ? 1 : 1 + s->growth * log(1 + (double)(position / s->original));
-}
-
 float rope_scaled_frequency(const RopeScaling *s, int64_t n_positions, int64_t j, int64_t d)
 {
     if (s->width) d = s->width;

@@ -62,7 +62,7 @@ static int reference(const Launch *l)
         if (a->rounded) f = bf16_to_float(bf16_of_float(f));
         const double factor = f == 0 ? 1 : a->scaling.attention;
         for (int64_t p = 0; p < n; p++) {
-            const double all = factor * rope_growth(&a->scaling, p);
+            const double all = factor * rope_growth(a->scaling.growth, a->scaling.original, p);
             y[p * d + j] = all * cos((double)p * f);
             y[p * d + j + half] = all * sin((double)p * f);
         }

@@ -2,6 +2,7 @@
 #ifndef OPS_ROPE_SCALED_H
 #define OPS_ROPE_SCALED_H
 #include "graph/op.h"
+#include <math.h>
 
 typedef enum RopeScalingKind {
     ROPE_PLAIN,
@@ -37,8 +38,6 @@ Value *rope_scaled_table(Graph *g, Dtype t, int64_t n_positions, int64_t d, cons
                          bool rounded);
 /* Frequency j of d/2, rounded as the originals round; 0 of a pair that does not turn. */
 float rope_scaled_frequency(const RopeScaling *s, int64_t n_positions, int64_t j, int64_t d);
-/* What queries of a position are multiplied by. */
-double rope_growth(const RopeScaling *s, int64_t position);
 /* LONG's multiplier of cosines and sines for a factor (Ding et al. 2024). */
 double rope_long_attention(double factor, int64_t original);
 /* YARN's multiplier of cosines and sines for a factor (Peng et al. 2023). */
@@ -49,6 +48,16 @@ typedef struct RopeFactors {
     double attention, growth;
     int64_t original;
 } RopeFactors;
+
+/* What queries of a position are multiplied by; on a GPU as well. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline double
+    rope_growth(double growth, int64_t original, int64_t position)
+{
+    return growth == 0 ? 1 : 1 + growth * log(1 + (double)(position / original));
+}
 
 /* Attributes of "rope_scaled_table". */
 typedef struct RopeScaledTable {

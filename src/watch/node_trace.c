@@ -181,9 +181,9 @@ static void put_event(const TraceEntry *e, const Peaks *p, double start, int64_t
     put_transfer(e, t);
     if (e->seconds > 0) text_printf(t, ", \"GB/s\": %.3f", e->bytes / e->seconds / 1e9);
     if (least_for_flops(p, e) > 0 && e->seconds > 0)
-        text_printf(t, ", \"share of peak FLOP/s\": %.4f", least_for_flops(p, e) / e->seconds);
+        text_printf(t, ", \"share of peak FLOP/s\": %.4g", least_for_flops(p, e) / e->seconds);
     if (p->bytes > 0 && e->seconds > 0)
-        text_printf(t, ", \"share of peak GB/s\": %.4f", least_for_bytes(p, e) / e->seconds);
+        text_printf(t, ", \"share of peak GB/s\": %.4g", least_for_bytes(p, e) / e->seconds);
     if (e->shapes) text_printf(t, ", \"Input Dims\": [%s]", e->shapes);
     text_puts(t, "}}");
 }

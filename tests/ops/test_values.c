@@ -296,7 +296,7 @@ TEST(rope_tables_of_queries_grow_with_the_position)
     Value *table = rope_scaled_table(s->graph, F64, 4, 2, &by, false);
     expect(s, table,
            ARE(1, 0, cos(1), sin(1), more * cos(2), more * sin(2), more * cos(3), more * sin(3)));
-    assert_true(rope_growth(&by, 1) == 1 && rope_growth(&by, 5) == 1 + 0.5 * log(3));
+    assert_true(rope_growth(0.5, 2, 1) == 1 && rope_growth(0.5, 2, 5) == 1 + 0.5 * log(3));
     sheet_free(s);
 }
 

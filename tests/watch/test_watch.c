@@ -342,17 +342,14 @@ TEST(kernel_trace_of_a_training_holds_the_active_microbatches)
     assert_true(told && !strstr(told + 1, "memory: ")); /* after the last step alone */
     json_t *trace = load_json(a, path_join(a, folder, "profiler_trace_ranks_1_rank_0.json"));
     const json_t *events = json_object_get(trace, "traceEvents"), *event;
-    size_t i, n_embed = 0, n_shares = 0;
+    size_t i, n_embed = 0;
     json_array_foreach(events, i, event)
     {
         const char *name = json_string_value(json_object_get(event, "name"));
         const json_t *args = json_object_get(event, "args");
         const double memory = json_number_value(json_object_get(args, "share of peak GB/s"));
         const json_t *products = json_object_get(args, "share of peak FLOP/s");
-        if (!strcmp(name, "contract")) {
-            assert_true(json_is_real(products));
-            n_shares += json_number_value(products) > 0; /* one that had to wait is rounded to 0 */
-        }
+        if (!strcmp(name, "contract")) assert_true(json_number_value(products) > 0);
         if (!strcmp(name, "norm_partial"))
             assert_string_equal(json_string_value(json_object_get(args, "settings")), "{p: 2}");
         if (strcmp(name, "embed")) continue;
@@ -363,7 +360,6 @@ TEST(kernel_trace_of_a_training_holds_the_active_microbatches)
         assert_string_equal(json_string_value(json_object_get(args, "module")), "transformer.wte");
         assert_true(json_number_value(json_object_get(args, "bytes")) > 64 * 32 * 4);
     }
-    assert_true(n_shares > 0);
     assert_int_equal(n_embed, 2);
     json_decref(trace);
     const char *page = read_all(a, path_join(a, folder, "memory_snapshot_ranks_1_rank_0.html")).ptr;
