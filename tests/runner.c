@@ -22,7 +22,7 @@
 enum { MAX_JOBS = 64 };
 
 static double timeout_s = 300;
-enum { MOST_WITHOUT = 256 };
+enum { MOST_WITHOUT = 1024 };
 static const char *without[MOST_WITHOUT]; /* tests to leave out */
 static int n_without;
 static bool shows_output, shows_times;
@@ -303,7 +303,7 @@ static bool leaves_out(const char *pattern)
 
 static bool leaves_out_those_of(const char *path)
 {
-    static char text[16384]; /* the patterns stay here */
+    static char text[65536]; /* the patterns stay here */
     FILE *f = fopen(path, "r");
     const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
     const bool is_whole = f && feof(f);

@@ -305,13 +305,7 @@ static Dtype dtype_of(cudaDataType_t t)
                                  : F16;
 }
 
-/* Element (row, column) of op(X). */
-static int64_t place(const MockLayout *l, bool turns, int64_t row, int64_t column)
-{
-    return turns ? row * l->stride + column : column * l->stride + row;
-}
-
-/* A factor; rounded to 11 bits where products may be so. */
+/* An element of a factor; rounded to 11 bits where products may be so. */
 static double number(const MockProduct *p, const MockLayout *l, const void *data, int64_t i)
 {
     const double x = dtype_get(dtype_of(l->type), data, i);
@@ -350,22 +344,40 @@ static void take_time(const MockProduct *p)
     if (slow && atoi(slow) == 1 + p->rounds) mock_lose(1);
 }
 
+/* A factor as [rows][k] numbers, for the steps between its elements. */
+static double *numbers(const MockProduct *p, const MockLayout *l, const void *data, int64_t first,
+                       int64_t rows, int64_t k, int64_t row_step, int64_t k_step)
+{
+    double *out = make(sizeof *out * (size_t)(rows * k));
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t e = 0; e < k; e++)
+            out[i * k + e] = number(p, l, data, first + i * row_step + e * k_step);
+    return out;
+}
+
+static double dot(const double *a, const double *b, int64_t k, bool rounds)
+{
+    double sum = 0;
+    if (!rounds)
+        for (int64_t e = 0; e < k; e++) sum += a[e] * b[e];
+    else
+        for (int64_t e = 0; e < k; e++) sum = (float)(sum + a[e] * b[e]);
+    return sum;
+}
+
 void mock_multiply(const MockProduct *p)
 {
-    const int64_t k = sum_of(p);
+    const int64_t m = p->d.rows, n = p->d.columns, k = sum_of(p);
     take_time(p);
     const Dtype to = dtype_of(p->d.type);
-    for (int64_t z = 0; z < p->d.n_batches; z++)
-        for (int64_t j = 0; j < p->d.columns; j++)
-            for (int64_t i = 0; i < p->d.rows; i++) {
-                double sum = 0;
-                for (int64_t e = 0; e < k; e++) {
-                    sum += number(p, &p->a, p->a_data,
-                                  z * p->a.distance + place(&p->a, p->turns_a, i, e)) *
-                           number(p, &p->b, p->b_data,
-                                  z * p->b.distance + place(&p->b, p->turns_b, e, j));
-                    if (p->rounds) sum = (float)sum;
-                }
+    for (int64_t z = 0; z < p->d.n_batches; z++) {
+        double *a = numbers(p, &p->a, p->a_data, z * p->a.distance, m, k,
+                            p->turns_a ? p->a.stride : 1, p->turns_a ? 1 : p->a.stride),
+               *b = numbers(p, &p->b, p->b_data, z * p->b.distance, n, k,
+                            p->turns_b ? 1 : p->b.stride, p->turns_b ? p->b.stride : 1);
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t i = 0; i < m; i++) {
+                double sum = dot(a + i * k, b + j * k, k, p->rounds);
                 if (p->a_scale)
                     sum *=
                         (double)p->a_scale[p->a_by_rows ? i : 0] * p->b_scale[p->b_by_rows ? j : 0];
@@ -373,4 +385,7 @@ void mock_multiply(const MockProduct *p)
                 const double old = p->beta != 0 ? p->beta * dtype_get(to, p->c_data, at) : 0;
                 dtype_set(to, p->d_data, at, finish(p, p->alpha * sum + old, i, j));
             }
+        free(a);
+        free(b);
+    }
 }
