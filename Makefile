@@ -37,7 +37,8 @@ ONLY_LEVEL ?=
 USUAL_LIB  ?= $(BUILD)/libmodalities.a
 ifneq ($(ONLY_LEVEL),)
 OTHER_LEVELS := $(filter-out $(ONLY_LEVEL),$(OP_LEVELS) amx)
-LIB_OBJ := $(filter-out $(patsubst %,\%.%.o,$(OTHER_LEVELS)) $(patsubst %,\%_%.o,$(filter-out scalar $(if $(filter avx512_bf16,$(ONLY_LEVEL)),avx512),$(OTHER_LEVELS))),$(LIB_OBJ)) \
+OTHER_SETS   := $(filter-out scalar $(if $(filter avx512_bf16,$(ONLY_LEVEL)),avx512),$(OTHER_LEVELS))
+LIB_OBJ := $(filter-out $(addsuffix .o,$(addprefix %.,$(OTHER_LEVELS)) $(addprefix %_,$(OTHER_SETS))),$(LIB_OBJ)) \
            $(if $(filter avx512_bf16,$(ONLY_LEVEL)),$(patsubst %.c,$(BUILD)/%.avx512.o,$(filter-out src/ops/%,$(FAST_SRC))))
 LDLIBS  := $(USUAL_LIB) $(LDLIBS)
 endif
@@ -51,7 +52,7 @@ all: $(BUILD)/modalities $(BUILD)/bin/modalities $(BUILD)/libmodalities.so
 # written over a vector type (src/ops/vector) and compiled for each: norm_fast.c gives norm_scalar[], norm_avx2[] ...
 # Kernels (OP_LEVELS) are compiled with AVX-512's instructions for bf16, too.
 # AMX has tiles for products of bf16 alone: only what gains from them, TILE_SRC, is compiled for it, too.
-ARCH_scalar := -DLEVEL=CPU_SCALAR -Wno-psabi $(if $(X86_64),$(if $(SAN),,-O2)) # few x86 have no AVX2; O3 takes a third longer to compile
+ARCH_scalar := -DLEVEL=CPU_SCALAR -Wno-psabi $(and $(X86_64),$(filter -O3,$(CFLAGS)),-O2) # few x86 have no AVX2, and O2 takes a third less to compile
 ARCH_avx2   := -DLEVEL=CPU_AVX2 -mavx2 -mfma -mf16c -mbmi -mbmi2 -mpopcnt
 ARCH_avx512 := -DLEVEL=CPU_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mbmi -mbmi2 -mpopcnt -mprefer-vector-width=512
 ARCH_avx512_bf16 := $(patsubst -DLEVEL=%,-DLEVEL=CPU_AVX512_BF16,$(ARCH_avx512)) -mavx512bf16
@@ -68,8 +69,8 @@ endef
 $(foreach level,$(OP_LEVELS) amx,$(eval $(call level_rule,$(level))))
 
 $(BUILD)/tests/%.o: ALL_CFLAGS += -Itests
-# The reference has one thread: watching it for races took most of the time of kernels' tests.
-$(BUILD)/src/ops/reference.o $(BUILD)/tests/ops/%.o: ALL_CFLAGS += $(if $(filter thread,$(SAN)),-fno-sanitize=thread)
+# The reference has one thread and results of its own: it is not watched for races. Who reads what kernels have written is.
+$(BUILD)/src/ops/reference.o: ALL_CFLAGS += $(if $(filter thread,$(SAN)),-fno-sanitize=thread)
 # Before the first file is compiled: one line for a machine on which libraries are missing, instead of many errors.
 $(BUILD)/headers:
 	@CC="$(CC)" tools/dependencies.sh --headers
@@ -314,7 +315,7 @@ check-docs:
 	@tools/check_docs.sh
 # of what C++ reads and of benchmarks; the others of C are errors of check-address
 check-warnings:
-	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -Werror -fsyntax-only $(wildcard bench/*.c)
+	$(MAKE) CFLAGS="$(CFLAGS) -Werror" $(patsubst %.c,$(BUILD)/%.o,$(wildcard bench/*.c))
 	for header in device/device.h tensor/tensor.h; do \
 	    $(CXX) -std=c++17 -Isrc -Wall -Wextra -Werror -fsyntax-only -x c++ src/$$header || exit 1; \
 	done

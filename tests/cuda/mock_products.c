@@ -344,7 +344,7 @@ static void take_time(const MockProduct *p)
     if (slow && atoi(slow) == 1 + p->rounds) mock_lose(1);
 }
 
-/* A factor as [rows][k] numbers, for the steps between its elements. */
+/* A factor as [rows][k] numbers; in `data` they lie so many steps apart. */
 static double *numbers(const MockProduct *p, const MockLayout *l, const void *data, int64_t first,
                        int64_t rows, int64_t k, int64_t row_step, int64_t k_step)
 {
@@ -358,10 +358,10 @@ static double *numbers(const MockProduct *p, const MockLayout *l, const void *da
 static double dot(const double *a, const double *b, int64_t k, bool rounds)
 {
     double sum = 0;
-    if (!rounds)
-        for (int64_t e = 0; e < k; e++) sum += a[e] * b[e];
-    else
-        for (int64_t e = 0; e < k; e++) sum = (float)(sum + a[e] * b[e]);
+    for (int64_t e = 0; e < k; e++) {
+        sum += a[e] * b[e];
+        if (rounds) sum = (float)sum;
+    }
     return sum;
 }
 
