@@ -166,6 +166,8 @@ const OpCase product_cases[] = {
     { "panels, 48 rows", build_panels, .attrs = FLOATS, .n = { 4, 12, 131, 40 } },
     { "panels of pairs, a prompt", build_panels, .attrs = PAIRS, .n = { 1, 77, 66, 150 } },
     { "panels, a prompt", build_panels, .attrs = FLOATS, .n = { 1, 50, 801, 77 } },
+    { "panels in place", build_panels, .attrs = FLOATS, .n = { 1, 63, 130, 230 } },
+    { "panels of pairs in place", build_panels, .attrs = PAIRS, .n = { 2, 37, 38, 200 } },
     { "float8_scale of all", build_float8_scale, .dims = "*k->", .attrs = FLOAT8(F8_E4M3, false), .n = { 2, 3, 37 } },
     { "float8_scale of rows", build_float8_scale, .dims = "*k->*", .attrs = FLOAT8(F8_E4M3, true), .n = { 2, 4, 37 } },
     { "float8_scale of columns", build_float8_scale, .dims = "*k->k", .attrs = FLOAT8(F8_E5M2, false), .n = { 2, 4, 70 } },

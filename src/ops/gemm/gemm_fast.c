@@ -90,33 +90,84 @@ static Ahead next_block(const Gemm *g, int64_t row, int64_t n_rows, int64_t step
                     n_rows * size, n_k, n_calls);
 }
 
-static void multiply_block(const Gemm *g, const Room *room, const GemmBlock *block, int64_t n_rows,
-                           int64_t n_columns, int64_t steps, TileEnd end, const Target *t,
-                           int64_t row, Ahead ahead)
+/* A block of A with columns of B, over the steps of one pass. */
+typedef struct Work {
+    const Gemm *g;
+    const Room *room;
+    GemmBlock a;
+    int64_t row, n_rows;       /* of C's rectangle */
+    int64_t column, n_columns; /* of C */
+    int64_t step, steps;
+    TileEnd end;
+    const Target *to;
+    Ahead ahead;
+} Work;
+
+static void multiply_packed(Work *w, int64_t j)
 {
+    const Gemm *g = w->g;
     TileKernel *kernel =
         tile_kernels[g->plan.pairs][g->plan.rows_of_a == A_PACKED ? ROWS_PACKED : ROWS_APART];
-    int64_t size = (int64_t)dtype_size(t->dtype);
-    for (int64_t j = 0; j < n_columns; j += NR) {
-        const Word *panel = room->panels + j * steps;
-        int64_t columns = n_columns - j < NR ? n_columns - j : NR;
-        for (int64_t i = 0; i < n_rows; i += MR) {
-            char *c = (char *)t->c + ((row + i) * t->stride + j) * size;
-            ahead_step(&ahead);
-            if (n_rows - i < MR) {
-                edge_tile(kernel, n_rows - i, columns, steps, block->last_rows,
-                          block->last_row_bytes, panel, end, c, t->stride);
-                continue;
-            }
-            const char *a = block->rows + i / MR * block->tile_bytes;
-            if (columns < NR) {
-                edge_tile(kernel, MR, columns, steps, a, block->row_bytes, panel, end, c,
-                          t->stride);
-                continue;
-            }
-            tile_prefetch(c, t->stride * size);
-            kernel(steps, a, block->row_bytes, panel, end, c, t->stride);
+    const int64_t size = (int64_t)dtype_size(w->to->dtype), stride = w->to->stride;
+    const int64_t columns = w->n_columns - j < NR ? w->n_columns - j : NR;
+    const Word *panel = w->room->panels + j * w->steps;
+    for (int64_t i = 0; i < w->n_rows; i += MR) {
+        char *c = (char *)w->to->c + ((w->row + i) * stride + j) * size;
+        const char *a = w->a.rows + i / MR * w->a.tile_bytes;
+        ahead_step(&w->ahead);
+        if (w->n_rows - i < MR) {
+            edge_tile(kernel, w->n_rows - i, columns, w->steps, w->a.last_rows, w->a.last_row_bytes,
+                      panel, w->end, c, stride);
+        } else if (columns < NR) {
+            edge_tile(kernel, MR, columns, w->steps, a, w->a.row_bytes, panel, w->end, c, stride);
+        } else {
+            tile_prefetch(c, stride * size);
+            kernel(w->steps, a, w->a.row_bytes, panel, w->end, c, stride);
         }
+    }
+}
+
+/* Whether tiles read their columns from `column` on in panels of weights, where they lie. bf16 that
+ * each tile would have to widen are packed. */
+static bool in_place(const Gemm *g, int64_t column)
+{
+    const bool fits = (int)NR % PANEL_ROWS == 0 || (int)PANEL_ROWS % NR == 0;
+    return fits && g->p.b.in_panels && (g->plan.pairs || g->p.b.dtype == F32) && column % NR == 0 &&
+           column + NR <= g->p.n / PANEL_ROWS * PANEL_ROWS;
+}
+
+/* The panels after these ones come from memory while all rows are multiplied with these. */
+static void multiply_in_place(Work *w, int64_t j)
+{
+    enum { TOGETHER = TILE_PANELS * PANEL_ROWS }; /* columns of whole panels */
+    const Gemm *g = w->g;
+    const PackFrom from = { g->p.b, g->p.n, g->p.k, g->plan.pairs };
+    PanelTileKernel *kernel = g->plan.pairs ? panels_pairs_tile : panels_tile;
+    const int64_t column = w->column + j, in_panel = column % TOGETHER;
+    const int64_t size = (int64_t)dtype_size(w->to->dtype), stride = w->to->stride;
+    const int64_t tiles = (w->n_rows + MR - 1) / MR, parts = TOGETHER / NR;
+    const int64_t bytes = w->steps * PANEL_ROWS * (int64_t)sizeof(Word) / (tiles * parts);
+    const Word *panel = pack_panel_words(&from, column - in_panel, w->step);
+    TileB b = { .at = panel + in_panel,
+                .next = g->plan.steps * PANEL_ROWS,
+                .ahead = (const char *)panel };
+    if (column + 2 * TOGETHER <= g->p.n) {
+        b.ahead_step = bytes * TILE_UNROLL / w->steps + 1;
+        b.ahead = (const char *)(panel + TILE_PANELS * b.next) + in_panel / NR * tiles * bytes;
+    }
+    for (int64_t i = 0; i < w->n_rows; i += MR) {
+        char *c = (char *)w->to->c + ((w->row + i) * stride + j) * size;
+        ahead_step(&w->ahead);
+        if (w->n_rows - i < MR) {
+            float tile[MR * NR] __attribute__((aligned(64)));
+            kernel(w->steps, w->a.last_rows, w->a.last_row_bytes, &b, TILE_STORE, tile, NR);
+            edge_put(tile, w->n_rows - i, NR, w->end, c, stride);
+        } else {
+            tile_prefetch(c, stride * size);
+            kernel(w->steps, w->a.rows + i / MR * w->a.tile_bytes, w->a.row_bytes, &b, w->end, c,
+                   stride);
+        }
+        if (b.ahead_step) b.ahead += bytes;
     }
 }
 
@@ -131,17 +182,32 @@ static void multiply_rectangle(const Gemm *g, int thread, const Rectangle *r, Ta
     for (int64_t step = r->from; step < r->to; step += plan->pass) {
         int64_t steps = r->to - step < plan->pass ? r->to - step : plan->pass;
         for (int64_t j = 0; j < n_columns; j += NR)
-            pack_panel(&b, r->column + j, n_columns - j < NR ? n_columns - j : NR, step, steps,
-                       room.panels + j * steps);
+            if (!in_place(g, r->column + j))
+                pack_panel(&b, r->column + j, n_columns - j < NR ? n_columns - j : NR, step, steps,
+                           room.panels + j * steps);
         bool adds = r->add || step > r->from;
-        TileEnd end = t.dtype == BF16 ? TILE_ROUND : adds ? TILE_ADD : TILE_STORE;
+        Work w = { .g = g,
+                   .room = &room,
+                   .column = r->column,
+                   .n_columns = n_columns,
+                   .step = step,
+                   .steps = steps,
+                   .end = t.dtype == BF16 ? TILE_ROUND
+                          : adds          ? TILE_ADD
+                                          : TILE_STORE,
+                   .to = &t };
         for (int64_t i = 0; i < n_rows; i += plan->block) {
-            int64_t rows = n_rows - i < plan->block ? n_rows - i : plan->block;
-            int64_t after = n_rows - i - rows < plan->block ? n_rows - i - rows : plan->block;
-            int64_t calls = (rows + MR - 1) / MR * ((n_columns + NR - 1) / NR);
-            GemmBlock block = prepare_block(g, &room, r->row + i, rows, step, steps);
-            multiply_block(g, &room, &block, rows, n_columns, steps, end, &t, i,
-                           next_block(g, r->row + i + rows, after, step, steps, calls));
+            const int64_t left = n_rows - i, rows = left < plan->block ? left : plan->block;
+            const int64_t after = left - rows < plan->block ? left - rows : plan->block;
+            const int64_t calls = (rows + MR - 1) / MR * ((n_columns + NR - 1) / NR);
+            w.row = i, w.n_rows = rows;
+            w.a = prepare_block(g, &room, r->row + i, rows, step, steps);
+            w.ahead = next_block(g, r->row + i + rows, after, step, steps, calls);
+            for (int64_t j = 0; j < n_columns; j += NR)
+                if (in_place(g, r->column + j))
+                    multiply_in_place(&w, j);
+                else
+                    multiply_packed(&w, j);
         }
     }
     if (plan->through_f32) round_rows(room.sums, n_rows, n_columns, &result);

@@ -6,6 +6,7 @@
  */
 #ifndef OPS_GEMM_MICRO_H
 #define OPS_GEMM_MICRO_H
+#include "ops/panels.h"
 #include "ops/vector/vector.h"
 
 /* TILES: bf16 are multiplied in tiles of AMX (amx.h), and a tile of C has as many rows. */
@@ -23,12 +24,39 @@ typedef enum TileEnd { TILE_STORE, TILE_ADD, TILE_ROUND } TileEnd;
  * with its rows next to each other and steps `row_bytes` apart. */
 typedef enum TileRows { ROWS_APART, ROWS_PACKED, STEPS_APART } TileRows;
 
-INLINE void tile_step(Vec c[MR][NV], bool pairs, const char *a, int64_t near, const char *far,
-                      const Word *b)
+/* NR columns of B: packed, [steps][NR]; or in panels of weights, where they are (ops/panels.h). */
+typedef enum TileColumns { COLUMNS_PACKED, COLUMNS_IN_PANELS } TileColumns;
+
+enum {
+    TILE_UNROLL = 4,
+    TILE_PANELS = (int)NR > (int)PANEL_ROWS ? NR / PANEL_ROWS : 1, /* whose columns a tile has */
+};
+
+/* `next`: words from a panel of weights to the one after it. What is `ahead`, and as far in the
+ * panel after it, is asked for meanwhile, `ahead_step` bytes further every TILE_UNROLL steps. */
+typedef struct TileB {
+    const Word *at;
+    int64_t next;
+    const char *ahead;
+    int64_t ahead_step;
+} TileB;
+
+INLINE int64_t tile_step_words(TileColumns kind)
 {
-    Vec row[NV];
+    return kind == COLUMNS_PACKED ? NR : PANEL_ROWS;
+}
+
+INLINE void tile_columns(TileColumns kind, const Word *b, int64_t next, Vec row[NV])
+{
 #pragma GCC unroll 4
-    for (int j = 0; j < NV; j++) row[j] = vec_load(b + j * LANES);
+    for (int j = 0; j < NR; j += LANES)
+        row[j / LANES] =
+            vec_load(b + (kind == COLUMNS_PACKED ? j : j % PANEL_ROWS + j / PANEL_ROWS * next));
+}
+
+INLINE void tile_step(Vec c[MR][NV], bool pairs, const char *a, int64_t near, const char *far,
+                      const Vec row[NV])
+{
 #pragma GCC unroll 6
     for (int i = 0; i < MR; i++) {
         /* two base pointers, so that all six addresses are base + index * 1 or 2 */
@@ -42,34 +70,49 @@ INLINE void tile_step(Vec c[MR][NV], bool pairs, const char *a, int64_t near, co
     }
 }
 
-/* c = A B over `steps` words. */
-INLINE void tile_product(Vec c[MR][NV], bool pairs, TileRows rows, int64_t steps, const void *a,
-                         int64_t row_bytes, const Word *b)
+/* c = A B over `steps` words of A. */
+INLINE void tile_product_of(TileColumns kind, Vec c[MR][NV], bool pairs, TileRows rows,
+                            int64_t steps, const void *a, int64_t row_bytes, const TileB *columns)
 {
-    enum { UNROLL = 4 };
     const int64_t word = sizeof(Word), near = rows == ROWS_APART ? row_bytes : word;
     const int64_t next = rows == ROWS_APART ? word : rows == ROWS_PACKED ? MR * word : row_bytes;
-    const char *first = a, *far = first + 3 * near;
+    const char *first = a, *far = first + 3 * near, *ahead = columns->ahead;
+    const Word *b = columns->at;
+    Vec row[NV];
 #pragma GCC unroll 6
     for (int i = 0; i < MR; i++)
 #pragma GCC unroll 4
         for (int j = 0; j < NV; j++) c[i][j] = vec_set(0);
-    for (int64_t q = steps / UNROLL; q > 0; q--) {
+    for (int64_t q = steps / TILE_UNROLL; q > 0; q--) {
+        if (kind != COLUMNS_PACKED) {
+            __builtin_prefetch(ahead, 0, 2);
+            if (TILE_PANELS > 1) __builtin_prefetch((const Word *)ahead + columns->next, 0, 2);
+            ahead += columns->ahead_step;
+        }
 #pragma GCC unroll 4
-        for (int u = 0; u < UNROLL; u++) {
-            tile_step(c, pairs, first, near, far, b);
+        for (int u = 0; u < TILE_UNROLL; u++) {
+            tile_columns(kind, b, columns->next, row);
+            tile_step(c, pairs, first, near, far, row);
             first += next;
             far += next;
-            b += NR;
+            b += tile_step_words(kind);
         }
     }
 #pragma GCC unroll 1
-    for (int64_t k = steps % UNROLL; k > 0; k--) {
-        tile_step(c, pairs, first, near, far, b);
+    for (int64_t k = steps % TILE_UNROLL; k > 0; k--) {
+        tile_columns(kind, b, columns->next, row);
+        tile_step(c, pairs, first, near, far, row);
         first += next;
         far += next;
-        b += NR;
+        b += tile_step_words(kind);
     }
+}
+
+/* With packed columns. */
+INLINE void tile_product(Vec c[MR][NV], bool pairs, TileRows rows, int64_t steps, const void *a,
+                         int64_t row_bytes, const Word *b)
+{
+    tile_product_of(COLUMNS_PACKED, c, pairs, rows, steps, a, row_bytes, &(TileB){ .at = b });
 }
 
 INLINE void tile_finish(Vec (*c)[NV], int rows, TileEnd end, void *out, int64_t stride)

@@ -6,7 +6,6 @@
 #define OPS_GEMM_PACK_H
 #include "ops/gemm/micro.h"
 #include "ops/gemm/product.h"
-#include "ops/panels.h"
 
 /* A factor with the number of its rows and of its elements along k. */
 typedef struct PackFrom {

@@ -9,6 +9,8 @@
 
 enum {
     PANEL_GROUP = 2 * MR, /* rows of A that are multiplied together */
+    PANEL_NEAR =
+        16384, /* bytes that a single group asks for ahead; several ask for the next panel */
 };
 
 /* The scratch of a thread. */
@@ -99,9 +101,10 @@ static void panel_rows_columns(const PanelRows *f, Word *scratch, int64_t j)
     panel_rows_pad(f, j, panel.whole, room.padded);
     const int64_t calls = panel.whole / AMX_STEPS * ((p->m + PANEL_GROUP - 1) / PANEL_GROUP);
     const int64_t bytes = (int64_t)sizeof(Word) * f->steps * PANEL_ROWS;
+    const int64_t distance = p->m <= PANEL_GROUP && bytes > PANEL_NEAR ? PANEL_NEAR : bytes;
     Ahead ahead = { 0 };
     if (calls && p->n - j >= 2 * PANEL_ROWS)
-        ahead = ahead_of((const char *)panel.at + bytes, bytes, bytes, 1, calls);
+        ahead = ahead_of((const char *)panel.at + distance, bytes, bytes, 1, calls);
     const Word *a = room.a;
     for (int64_t i = 0, rows; i < p->m; i += rows) {
         rows = panel_rows_in_group(p, i);
