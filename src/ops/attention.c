@@ -1,4 +1,5 @@
-/* attention.c - softmax(q k^T) v with causal mask, window, documents, soft cap and dropout.
+/* attention.c - softmax(q k^T) v with causal mask, window, documents, soft cap, ALiBi and
+ * dropout.
  *
  * Letters: b batch, s query, t key, g key/value head, r query heads that share it, d width. The
  * forward pass keeps lse, the logarithm of the sum of exponentials of a row of scores, instead of
@@ -15,6 +16,8 @@ const Field attention_fields[] = {
     FIELD_FLOAT(Attention, scale, NULL, 0, 0, "of the products; 0: 1/sqrt(d)"),
     FIELD_FLOAT(Attention, soft_cap, NULL, 0, 0, "scores become cap tanh(score / cap); 0: off"),
     FIELD_FLOAT(Attention, dropout, NULL, 0, 1, "share of the probabilities that become zero"),
+    FIELD_FLOAT(Attention, alibi, NULL, 0, 0,
+                "scores fall with the distance of keys, in the last head by 2^-alibi; 0: off"),
     FIELD_INT(Attention, window, NULL, 0, 0, "keys that a causal query sees; 0: all earlier ones"),
     FIELD_INT(Attention, salt, NULL, 0, 0, "tells the dropout of layers apart"),
     FIELD_BOOL(Attention, causal, NULL, "queries see no later keys"),
@@ -25,6 +28,10 @@ Value *attention(Graph *g, Value *q, Value *k, Value *v, Value *documents, const
 {
     if (a->window && !a->causal)
         graph_fail(g, error_new("attention: a window needs a causal mask"));
+    if (a->alibi > 0 && !a->causal)
+        graph_fail(g, error_new("attention: alibi needs a causal mask"));
+    if (a->alibi > 0 && a->soft_cap > 0)
+        graph_fail(g, error_new("attention: scores with alibi have no soft cap"));
     Value *in[] = { q, k, v, documents, documents };
     const char *dims =
         documents ? "bsgrd!,bt!gd,bt!gd,bs,bt->bsgrd,bsgr" : "bsgrd!,bt!gd,bt!gd->bsgrd,bsgr";
@@ -38,7 +45,7 @@ Value *attention_max(Graph *g, const Node *n)
 {
     Value *in[5];
     Attention a = *(const Attention *)n->attrs;
-    a.soft_cap = a.dropout = 0;
+    a.soft_cap = a.dropout = a.alibi = 0;
     memcpy(in, n->in, sizeof *in * (size_t)n->n_in);
     in[2] = in[1];
     const char *dims = n->n_in == 5 ? "bsgrd!,bt!gd,bt!gd,bs,bt->(gr)" : "bsgrd!,bt!gd,bt!gd->(gr)";
@@ -157,15 +164,30 @@ static const double *key_row(const Rows *w, const Tensor *t, int64_t row, int64_
     return (const double *)t->data + ((b * w->n_key + j) * w->n_group + group) * w->d;
 }
 
+static int64_t position_of(const Rows *w, int64_t row)
+{
+    const int64_t token = row / (w->n_repeat * w->n_group);
+    return global_index(w->q, 1, token % w->n_query) + row_position(w->l->now, token / w->n_query);
+}
+
 static bool sees(const Rows *w, int64_t row, int64_t j)
 {
     int64_t token = row / (w->n_repeat * w->n_group), b = token / w->n_query;
     if (w->query_document && w->query_document[token] != w->key_document[b * w->n_key + j])
         return false;
     if (!w->attrs->causal) return true;
-    int64_t query = global_index(w->q, 1, token % w->n_query) + row_position(w->l->now, b);
-    int64_t key = global_index(w->k, 1, j);
+    int64_t query = position_of(w, row), key = global_index(w->k, 1, j);
     return key <= query && (!w->attrs->window || key > query - w->attrs->window);
+}
+
+/* What a token of distance takes off the scores of a row. */
+static double fall_of(const Rows *w, int64_t row)
+{
+    const Tensor *q = w->q;
+    if (w->attrs->alibi <= 0) return 0;
+    const int64_t g = global_index(q, 2, row / w->n_repeat % w->n_group),
+                  r = global_index(q, 3, row % w->n_repeat), n_repeat = global_size(q, 3);
+    return alibi_slope(w->attrs->alibi, g * n_repeat + r, global_size(q, 2) * n_repeat);
 }
 
 /* Fills score (minus infinity where the query does not see the key), its slope under the cap, and
@@ -173,7 +195,8 @@ static bool sees(const Rows *w, int64_t row, int64_t j)
 static void score_row(const Rows *w, int64_t row)
 {
     const double *q = (const double *)w->q->data + row * w->d;
-    double cap = w->attrs->soft_cap;
+    double cap = w->attrs->soft_cap, fall = fall_of(w, row);
+    int64_t position = position_of(w, row);
     for (int64_t j = 0; j < w->n_key; j++) {
         w->seen[j] = sees(w, row, j);
         w->score[j] = -INFINITY;
@@ -183,6 +206,7 @@ static void score_row(const Rows *w, int64_t row)
         for (int64_t i = 0; i < w->d; i++) dot += q[i] * k[i];
         double tangent = cap > 0 ? tanh(w->scale * dot / cap) : 0;
         w->score[j] = cap > 0 ? cap * tangent : w->scale * dot;
+        w->score[j] -= fall * (double)(position - global_index(w->k, 1, j));
         w->capped_slope[j] = w->scale * (1 - tangent * tangent);
     }
 }

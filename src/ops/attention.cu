@@ -77,6 +77,25 @@ __device__ static float capped(const Rows &w, float dot, float *slope)
     return cap * t;
 }
 
+/* What a token of distance takes off the scores of a head of this rank. */
+__device__ static float fall_of(const Call &c, const Rows &w, int64_t head)
+{
+    if (w.a->alibi <= 0) return 0;
+    const int64_t n_repeat = whole_size(c, *w.q, 3), g = whole_index(c, *w.q, 2, head / w.n_repeat),
+                  r = whole_index(c, *w.q, 3, head % w.n_repeat);
+    return (float)alibi_slope(w.a->alibi, g * n_repeat + r, whole_size(c, *w.q, 2) * n_repeat);
+}
+
+/* The score of query i and key j, whose product is `dot`, and its slope. */
+__device__ static float score_of(const Call &c, const Rows &w, int64_t b, int64_t i, int64_t j,
+                                 float fall, float dot, float *slope)
+{
+    const float score = capped(w, dot, slope);
+    if (fall == 0) return score;
+    const int64_t query = whole_index(c, *w.q, 1, i) + first_position(c, b);
+    return score - fall * (float)(query - whole_index(c, *w.k, 1, j));
+}
+
 /* What dropout multiplies the probability with; `row` is one of q. */
 __device__ static float kept(const Call &c, const Rows &w, int64_t row, int64_t j)
 {
@@ -170,6 +189,7 @@ KERNEL(attention_kernel, QUERY_WARPS *WARP)
     const bool is_row = i < w.n_query;
     const int64_t row = query_row(w, p.b, is_row ? i : w.n_query - 1, p.head);
     float *own = query + warp * MOST_WIDTH, sum[PER_LANE] = { 0 }, top = -INFINITY, all = 0;
+    const float fall = fall_of(c, w, p.head);
     for (int64_t e = lane; e < d; e += WARP) own[e] = get(*w.q, row * d + e);
     const int64_t last = p.first + QUERY_WARPS < w.n_query ? p.first + QUERY_WARPS : w.n_query;
     const Range keys = key_range(w, first_position(c, p.b), p.first, last);
@@ -178,7 +198,7 @@ KERNEL(attention_kernel, QUERY_WARPS *WARP)
         float slope, score = -INFINITY, weight = 0;
         load_tile(tile, *w.k, key_row(w, p.b, from, group), w.n_group, n, d);
         if (is_row && lane < n && sees(c, w, p.b, i, j))
-            score = capped(w, dot(tile + lane * STRIDE, own, d), &slope);
+            score = score_of(c, w, p.b, i, j, fall, dot(tile + lane * STRIDE, own, d), &slope);
         const float larger = fmaxf(top, over_warp(score, Largest()));
         const float shrink = top == larger ? 1 : expf(top - larger);
         if (score != -INFINITY) weight = expf(score - larger);
@@ -213,6 +233,7 @@ KERNEL(attention_wide_kernel, QUERY_WARPS *WARP)
         sum[e] = 0;
     }
     const Range keys = key_range(w, first_position(c, p.b), i, i + 1);
+    const float fall = fall_of(c, w, p.head);
     for (int64_t j = keys.from; j < keys.to; j++) {
         const int64_t at = key_row(w, p.b, j, group) * d + lane;
         float slope, part = 0;
@@ -220,7 +241,8 @@ KERNEL(attention_wide_kernel, QUERY_WARPS *WARP)
 #pragma unroll
         for (int e = 0; e < WIDE_PER_LANE; e++)
             if (lane + e * WARP < d) part += own[e] * get(*w.k, at + e * WARP);
-        const float score = capped(w, over_warp(part, Sum()), &slope), larger = fmaxf(top, score);
+        const float score = score_of(c, w, p.b, i, j, fall, over_warp(part, Sum()), &slope),
+                    larger = fmaxf(top, score);
         const float shrink = top == larger ? 1 : expf(top - larger), weight = expf(score - larger);
         const float counts = weight * kept(c, w, row, j);
         all = all * shrink + weight;
@@ -309,7 +331,8 @@ KERNEL(attention_query_grad_kernel, QUERY_WARPS *WARP)
     const bool is_row = i < w.n_query;
     const int64_t row = query_row(w, p.b, is_row ? i : w.n_query - 1, p.head);
     float *own = query + warp * MOST_WIDTH, sum[PER_LANE] = { 0 };
-    const float all = get(lse, row), flow = ((const float *)c.scratch)[row];
+    const float all = get(lse, row), flow = ((const float *)c.scratch)[row],
+                fall = fall_of(c, w, p.head);
     const int64_t last = p.first + QUERY_WARPS < w.n_query ? p.first + QUERY_WARPS : w.n_query;
     const Range keys = key_range(w, first_position(c, p.b), p.first, last);
     for (int64_t from = keys.from; from < keys.to; from += WARP) {
@@ -320,7 +343,10 @@ KERNEL(attention_query_grad_kernel, QUERY_WARPS *WARP)
         __syncwarp();
         for (int64_t e = lane; e < d; e += WARP) own[e] = get(*w.q, row * d + e);
         load_tile(tile, *w.k, first, w.n_group, n, d);
-        if (is_seen) share = probability(capped(w, dot(tile + lane * STRIDE, own, d), &slope), all);
+        if (is_seen) {
+            const float product = dot(tile + lane * STRIDE, own, d);
+            share = probability(score_of(c, w, p.b, i, j, fall, product, &slope), all);
+        }
         __syncwarp();
         for (int64_t e = lane; e < d; e += WARP) own[e] = get(out_grad, row * d + e);
         load_tile(tile, *w.v, first, w.n_group, n, d);
@@ -367,7 +393,8 @@ KERNEL(attention_key_grad_kernel, KEY_WARPS *WARP)
     const int64_t last = p.first + KEY_WARPS < w.n_key ? p.first + KEY_WARPS : w.n_key;
     const Range queries = query_range(w, p.first, last);
     const int64_t n_heads = w.n_group * w.n_repeat;
-    for (int64_t repeat = 0; repeat < w.n_repeat; repeat++)
+    for (int64_t repeat = 0; repeat < w.n_repeat; repeat++) {
+        const float fall = fall_of(c, w, p.head * w.n_repeat + repeat);
         for (int64_t from = queries.from; from < queries.to; from += WARP) {
             const int64_t n = w.n_query - from < WARP ? w.n_query - from : WARP, i = from + lane;
             const int64_t first = query_row(w, p.b, from, p.head * w.n_repeat + repeat);
@@ -376,7 +403,8 @@ KERNEL(attention_key_grad_kernel, KEY_WARPS *WARP)
             float slope = 0, share = 0, keep = 0, weight = 0;
             load_tile(tile, *w.q, first, n_heads, n, d);
             if (is_seen) {
-                const float score = capped(w, dot(tile + lane * STRIDE, key, d), &slope);
+                const float score = score_of(c, w, p.b, i, j, fall,
+                                             dot(tile + lane * STRIDE, key, d), &slope);
                 share = probability(score, get(lse, row));
                 keep = kept(c, w, row, j);
             }
@@ -389,6 +417,7 @@ KERNEL(attention_key_grad_kernel, KEY_WARPS *WARP)
             load_tile(tile, *w.q, first, n_heads, n, d);
             add_rows(dkey, weight, tile, d);
         }
+    }
     if (!is_row) return;
     put_row(c.out[1], own, dkey, 1, d);
     put_row(c.out[2], own, dvalue, 1, d);

@@ -159,6 +159,7 @@ INLINE void attend_block(const Heads *h, const Room *room, const KeyPlaces *plac
     (pairs ? score_keys_pairs : score_keys)(h->steps, keys, h->width, n_keys, room->columns,
                                             room->scores);
     cap_scores(h, n_keys, room->scores);
+    lower_scores(h, places, rows, seen, room->scores);
     mask_scores(h, places, rows, seen, masked);
     if (h->a->dropout > 0) drop_factors(h, b, g, first, n, seen, room->factors);
     for (int64_t i = n_keys * QUERIES; pairs && i < (n_keys + n_keys % 2) * QUERIES; i++) {
@@ -180,7 +181,7 @@ INLINE void attend(const Heads *h, const Room *room, const KeyPlaces *places, in
     int64_t n = h->n_rows - first < QUERIES ? h->n_rows - first : QUERIES;
     RowPlaces rows;
     Running run;
-    row_places(h, b, first, n, &rows);
+    row_places(h, b, g, first, n, &rows);
     copy_rows(h, h->q, b, g, first, n, room->rows, pairs);
     transpose_rows(h, room->rows, h->query_scale, room->columns, pairs);
     memset(room->result, 0, sizeof(float) * (size_t)(QUERIES * h->width));

@@ -143,6 +143,20 @@ INLINE void few_scores_of_seen(const FewHeads *f, Dtype of)
         }
 }
 
+/* Scores fall with the distance of the keys. */
+INLINE void few_lower(const FewHeads *f)
+{
+    const Heads *h = f->h;
+    const int64_t s = f->row / h->n_repeat,
+                  position = global_index(h->q, 1, s) + row_position(h->l->now, f->b);
+    for (int64_t k = 0; k < f->n; k++) {
+        const float fall = fall_of(h, f->group + k, f->row % h->n_repeat);
+        float *scores = f->scores + k * f->apart;
+        for (int64_t j = f->keys.low; j < f->keys.high; j++)
+            scores[j] -= fall * (float)(position - global_index(h->k, 1, j));
+    }
+}
+
 /* Fills whole vectors of scores, minus infinity where the row sees no key. */
 INLINE void few_score_heads(const FewHeads *f, Dtype of)
 {
@@ -150,6 +164,7 @@ INLINE void few_score_heads(const FewHeads *f, Dtype of)
     for (int64_t j = low / LANES * LANES; f->keys.all && j < high; j += LANES)
         few_scores_of_vector(f, of, j, high - j < LANES ? high - j : LANES);
     if (!f->keys.all) few_scores_of_seen(f, of);
+    if (f->h->a->alibi > 0) few_lower(f);
     for (int64_t k = 0; k < f->n; k++) {
         float *scores = f->scores + k * f->apart;
         for (int64_t i = low / LANES * LANES; i < low; i++) scores[i] = -INFINITY;

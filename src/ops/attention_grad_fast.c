@@ -202,6 +202,7 @@ INLINE void add_block(const Backward *w, const Room *room, const KeyPlaces *plac
     (pairs ? score_keys_pairs : score_keys)(h->steps, room->values + at, h->width, n_keys,
                                             room->grad_columns, room->slopes);
     cap_scores(h, n_keys, room->weights);
+    lower_scores(h, places, rows, seen, room->weights);
     mask_scores(h, places, rows, seen, masked);
     if (h->a->dropout > 0) drop_factors(h, b, g, first, n, seen, room->factors);
     if (pairs) add_partner(room, n_keys);
@@ -237,7 +238,7 @@ INLINE void add_rows(const Backward *w, const Room *room, const KeyPlaces *place
     int64_t n = h->n_rows - first < QUERIES ? h->n_rows - first : QUERIES;
     RowPlaces rows;
     RowValues values;
-    row_places(h, b, first, n, &rows);
+    row_places(h, b, g, first, n, &rows);
     take_rows(h, room, h->q, b, g, first, n, h->query_scale, room->q_columns, room->q, pairs);
     take_rows(h, room, w->out_grad, b, g, first, n, 1, room->grad_columns, room->out_grad, pairs);
     row_values(w, b, g, first, n, &values);

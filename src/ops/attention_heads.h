@@ -90,6 +90,14 @@ INLINE int64_t key_at(const Heads *h, int64_t b, int64_t g, int64_t key)
     return ((b * h->n_key + key) * h->n_group + g) * h->d;
 }
 
+/* What a token of distance takes off the scores of query head r of those that share key head g. */
+INLINE float fall_of(const Heads *h, int64_t g, int64_t r)
+{
+    const int64_t n_repeat = global_size(h->q, 3),
+                  head = global_index(h->q, 2, g) * n_repeat + global_index(h->q, 3, r);
+    return (float)alibi_slope(h->a->alibi, head, global_size(h->q, 2) * n_repeat);
+}
+
 /* ---- which keys a query sees ---- */
 
 typedef struct Bounds {
@@ -133,17 +141,20 @@ INLINE KeyPlaces key_places(const Heads *h, void *room, int64_t b)
 /* The same of a block of rows; missing rows repeat the last one. */
 typedef struct RowPlaces {
     int32_t position[QUERIES], document[QUERIES];
+    float fall[QUERIES]; /* with alibi: what a token of distance takes off a score */
     Bounds positions, documents;
 } RowPlaces;
 
-INLINE void row_places(const Heads *h, int64_t b, int64_t first, int64_t n, RowPlaces *out)
+INLINE void row_places(const Heads *h, int64_t b, int64_t g, int64_t first, int64_t n,
+                       RowPlaces *out)
 {
     for (int64_t i = 0; i < QUERIES; i++) {
-        int64_t s = (first + (i < n ? i : n - 1)) / h->n_repeat;
+        int64_t row = first + (i < n ? i : n - 1), s = row / h->n_repeat;
         int32_t p = (int32_t)(global_index(h->q, 1, s) + row_position(h->l->now, b));
         int32_t d = h->query_document ? h->query_document[b * h->n_query + s] : 0;
         out->position[i] = p;
         out->document[i] = d;
+        out->fall[i] = h->a->alibi > 0 ? fall_of(h, g, row % h->n_repeat) : 0;
         out->positions = i ? widen(out->positions, p) : (Bounds){ p, p };
         out->documents = i ? widen(out->documents, d) : (Bounds){ d, d };
     }

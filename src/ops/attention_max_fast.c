@@ -86,7 +86,7 @@ INLINE void raise_rows(const Heads *h, const Room *room, const KeyPlaces *places
     float of_row[QUERIES];
     RowPlaces rows;
     Vec largest[QV];
-    row_places(h, b, first, n, &rows);
+    row_places(h, b, g, first, n, &rows);
     copy_rows(h, h->q, b, g, first, n, room->rows, pairs);
     transpose_rows(h, room->rows, h->query_scale, room->columns, pairs);
     for (int v = 0; v < QV; v++) largest[v] = vec_set(-INFINITY);

@@ -342,4 +342,24 @@ INLINE void cap_scores(const Heads *h, int64_t n_keys, float *scores)
         vec_store(scores + i, cap * vec_tanh(vec_load(scores + i) * scale));
 }
 
+/* Scores fall with the distance of keys, where alibi asks for it: scores[key - seen->from][row]. */
+INLINE void lower_scores(const Heads *h, const KeyPlaces *k, const RowPlaces *rows,
+                         const Seen *seen, float *scores)
+{
+    if (h->a->alibi <= 0) return;
+    const Vec unit = vec_set(log2_e / capped_scale(h));
+    Vec fall[QV];
+    VecInt position[QV];
+    for (int v = 0; v < QV; v++) {
+        fall[v] = vec_load(rows->fall + v * LANES) * unit;
+        position[v] = vec_bits(vec_load((const Word *)rows->position + v * LANES));
+    }
+    for (int64_t j = seen->from; j < seen->to; j++, scores += QUERIES)
+        for (int v = 0; v < QV; v++) {
+            const VecInt ago = position[v] - vec_int_set(k->position[j]);
+            float *at = scores + v * LANES;
+            vec_store(at, vec_fnma(fall[v], __builtin_convertvector(ago, Vec), vec_load(at)));
+        }
+}
+
 #endif

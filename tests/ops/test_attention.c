@@ -64,6 +64,30 @@ TEST(attention_with_capped_scores)
           NUMBERS(0.499664649869533, 0.813261303255126, 1.05118431121522));
 }
 
+TEST(attention_whose_scores_fall_with_distance)
+{
+    check(&(Attention){ .causal = true, .alibi = 2 }, NULL, 0,
+          NUMBERS(1, 2, 1.1950779020806537, 1.7073831468790197, 2.167536747443284,
+                  -0.3497825975375544),
+          NUMBERS(0.7071067811865474, 1.090066615830391, 0.8178605186468063));
+}
+
+/* As the recipe of the paper makes them: of the power of 2 below, then every second one of twice as
+ * many. */
+TEST(slopes_of_alibi_halve_from_head_to_head)
+{
+    static const double of_8[] = { 0.5,     0.25,     0.125,     0.0625,
+                                   0.03125, 0.015625, 0.0078125, 0.00390625 },
+                        of_5[] = { 0.25, 0.0625, 0.015625, 0.00390625, 0.5 },
+                        of_3[] = { 0.0625, 0.00390625, 0.25 };
+    for (int h = 0; h < 8; h++) assert_close(alibi_slope(8, h, 8), of_8[h], 1e-15);
+    for (int h = 0; h < 5; h++) assert_close(alibi_slope(8, h, 5), of_5[h], 1e-15);
+    for (int h = 0; h < 3; h++) assert_close(alibi_slope(8, h, 3), of_3[h], 1e-15);
+    assert_close(alibi_slope(8, 0, 1), of_8[7], 1e-15);
+    assert_close(alibi_slope(8, 9, 12), 0.3535533905932738, 1e-15);
+    assert_close(alibi_slope(16, 0, 4), 0.0625, 1e-15);
+}
+
 TEST(attention_of_queries_behind_the_first_key)
 {
     check(&(Attention){ .causal = true }, NULL, 1,
@@ -85,6 +109,22 @@ TEST(a_window_needs_a_causal_mask)
     attention(s->graph, query, key, key, NULL, &(Attention){ .window = 2 });
     assert_error_has(graph_finish(s->graph), "a window needs a causal mask");
     sheet_free(s);
+}
+
+static void check_refused(const Attention *attrs, const char *why)
+{
+    Sheet *s = sheet_new();
+    Value *query = give(s, "q", SIZES(1, 3, 1, 1, 2), q), *key = give(s, "k", SIZES(1, 3, 1, 2), k);
+    attention(s->graph, query, key, key, NULL, attrs);
+    assert_error_has(graph_finish(s->graph), why);
+    sheet_free(s);
+}
+
+TEST(alibi_needs_a_causal_mask_and_no_soft_cap)
+{
+    check_refused(&(Attention){ .alibi = 8 }, "alibi needs a causal mask");
+    check_refused(&(Attention){ .alibi = 8, .causal = true, .soft_cap = 5 },
+                  "scores with alibi have no soft cap");
 }
 
 /* Repeated key/value heads: four query heads over two, each serving two in a row. */
@@ -127,7 +167,7 @@ TEST(attention_to_parts_of_the_keys_joins_to_the_whole)
     Value *x = op_input(g, "q", F64, SIZES(2, 8, 1, 2, 4));
     Value *y = op_input(g, "k", F64, SIZES(2, 8, 1, 4)),
           *z = op_input(g, "v", F64, SIZES(2, 8, 1, 4));
-    attention(g, x, y, z, NULL, &(Attention){ .causal = true, .dropout = 0.3 });
+    attention(g, x, y, z, NULL, &(Attention){ .causal = true, .dropout = 0.3, .alibi = 8 });
     OpRun *r = op_run_new(a, g, 0);
     NodeRun whole = op_run_node(r, a, 0);
     Tensor o[2], lse[2];
