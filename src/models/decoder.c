@@ -122,7 +122,8 @@ static Value *add_learned(Build *b, Value *x, Value *table)
 static Value *embedded(Build *b, Value *ids, Value *table)
 {
     Value *x = embed(b->g, ids, table);
-    return b->d->embedding_scale != 0 ? scale(b->g, x, b->d->embedding_scale) : x;
+    if (b->d->embedding_scale != 0) x = scale(b->g, x, b->d->embedding_scale);
+    return maybe_norm(b->g, "embedding_norm", x, b->d->embedding_norm);
 }
 
 /* What the head reads of the stream behind its norm. */
@@ -220,7 +221,7 @@ static const DecayGroup groups[] = {
     { "layernorm",
       (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm", "attention_post_norm",
                              "ffn_post_norm", "stream_norm", "token_norm", "ahead_norm",
-                             "delta_norm", "delta_gates", NULL } },
+                             "embedding_norm", "delta_norm", "delta_gates", NULL } },
     { 0 },
 };
 

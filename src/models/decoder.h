@@ -110,6 +110,7 @@ typedef struct Decoder {
     double attention_scale; /* of q k^T; 0: 1/sqrt(head_width) */
     bool scale_by_layer;    /* divided by the number of the layer, from 1 */
     double attention_cap, logit_cap;
+    double alibi; /* scores fall with the distance of keys (ops/attention.h); 0: they do not */
     Residual residual;
     double residual_scale; /* multiplies what a layer adds to the stream; 0: nothing does */
     double logit_divisor;  /* 0: none */
@@ -117,6 +118,7 @@ typedef struct Decoder {
     bool qkv_bias, out_bias, ffn_bias, head_bias;
     Activation activation;
     bool is_gated;
+    const Norm *embedding_norm; /* of what the table gives, behind its scale */
     /* In front of a layer, and after it before its result is added to the stream. */
     const Norm *attention_norm, *attention_post_norm, *ffn_norm, *ffn_post_norm, *head_norm;
     double qkv_clip;           /* bound of queries, keys and values, behind norms of all heads

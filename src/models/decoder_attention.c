@@ -316,6 +316,7 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
     const Attention attrs = { .causal = true,
                               .scale = score_scale(d, layer),
                               .soft_cap = d->attention_cap,
+                              .alibi = d->alibi,
                               .window = layer->window,
                               .dropout = b->f->training ? d->attention_dropout : 0,
                               .salt = b->salt++ };

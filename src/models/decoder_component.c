@@ -117,6 +117,7 @@ static const Field fields[] = {
     FIELD_FLOAT(DecoderSettings, attention_scale, "0.0", 0, INFINITY, "multiplies scores; 0: 1 / sqrt(head_width)"),
     FIELD_BOOL(DecoderSettings, scale_by_layer, "false", "scores are divided by the number of the block, too"),
     FIELD_FLOAT(DecoderSettings, attention_cap, "0.0", 0, INFINITY, "scores are bent to stay within it; 0: they are not"),
+    FIELD_FLOAT(DecoderSettings, alibi, "0.0", 0, 1024, "scores fall with the distance of the key, by a slope of each head: of n heads 2^(-x/n) to 2^-x; 0: they do not"),
     FIELD_FLOAT(DecoderSettings, logit_cap, "0.0", 0, INFINITY, "logits likewise"),
     FIELD_FLOAT(DecoderSettings, residual_scale, "0.0", 0, INFINITY, "multiplies what attention and feed-forward layers add to the stream; 0: nothing does"),
     FIELD_FLOAT(DecoderSettings, logit_divisor, "0.0", 0, INFINITY, "logits are divided by it; 0: they are not"),
@@ -129,6 +130,7 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, gated, "true", "the activation of one product multiplies another, in experts too"),
     FIELD_CHOICE(DecoderSettings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
     FIELD_STRUCT(DecoderSettings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
+    FIELD_BOOL(DecoderSettings, embedding_norm, "false", "a norm of embeddings"),
     FIELD_BOOL(DecoderSettings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
     FIELD_BOOL(DecoderSettings, norm_behind, "false", "norms of what they give, before it is added"),
     FIELD_CHOICE(DecoderSettings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm"),
@@ -226,6 +228,7 @@ static const Moe *mixture_of(Arena *a, const DecoderSettings *s)
 static void set_norms(Arena *a, const DecoderSettings *s, Decoder *d)
 {
     const bool two = s->residual != RESIDUAL_ONE_NORM;
+    d->embedding_norm = norm_of(a, s, s->n_embd, s->embedding_norm);
     d->attention_norm = norm_of(a, s, s->n_embd, s->norm_in_front);
     d->attention_post_norm = norm_of(a, s, s->n_embd, s->norm_behind);
     d->ffn_norm = norm_of(a, s, s->n_embd, s->norm_in_front && two);
@@ -261,6 +264,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .attention_scale = s->attention_scale,
         .scale_by_layer = s->scale_by_layer,
         .attention_cap = s->attention_cap,
+        .alibi = s->alibi,
         .logit_cap = s->logit_cap,
         .attention_gate = (AttentionGate)s->attention_gate,
         .attention_sinks = s->attention_sinks,

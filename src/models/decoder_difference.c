@@ -205,6 +205,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
 {
     const char *e = sizes(a, x, y);
     if (!e) e = flag(a, "learned positions", x->learned_positions, y->learned_positions);
+    if (!e) e = norms(a, "norm of embeddings", x->embedding_norm, y->embedding_norm);
     if (!e) e = norms(a, "norm in front of attention", x->attention_norm, y->attention_norm);
     if (!e) e = norms(a, "norm after attention", x->attention_post_norm, y->attention_post_norm);
     if (!e) e = norms(a, "norm in front of the feed-forward layer", x->ffn_norm, y->ffn_norm);
@@ -242,6 +243,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = number(a, "scale of what layers add", x->residual_scale, y->residual_scale);
     if (!e) e = number(a, "divisor of logits", x->logit_divisor, y->logit_divisor);
     if (!e) e = number(a, "bound of scores", x->attention_cap, y->attention_cap);
+    if (!e) e = number(a, "slopes of scores by distance (alibi)", x->alibi, y->alibi);
     if (!e) e = number(a, "bound of queries, keys and values", x->qkv_clip, y->qkv_clip);
     if (!e) e = number(a, "bound of logits", x->logit_cap, y->logit_cap);
     if (!e) e = layers(a, x, y);

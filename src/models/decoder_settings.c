@@ -226,11 +226,9 @@ static Error *check_sizes(const DecoderSettings *s)
     const struct {
         const char *key;
         bool given;
-    } of_attention[] = { { "n_head_q", s->n_head_q },
-                         { "n_head_kv", s->n_head_kv },
-                         { "head_width", s->head_width },
-                         { "rope", s->rope },
-                         { "latent", s->latent } };
+    } of_attention[] = { { "n_head_q", s->n_head_q },     { "n_head_kv", s->n_head_kv },
+                         { "head_width", s->head_width }, { "rope", s->rope },
+                         { "alibi", s->alibi > 0 },       { "latent", s->latent } };
     for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !any_attends; i++)
         if (of_attention[i].given)
             return error_new("%s: no block of `layers` has attention", of_attention[i].key);
@@ -251,6 +249,9 @@ Error *decoder_settings_check(const void *settings)
             "norm_in_front and norm_behind are false; allowed is one of them, or both");
     if (s->residual == RESIDUAL_ONE_NORM && !s->norm_in_front)
         return error_new("residual: one_norm needs norm_in_front");
+    if (s->alibi > 0 && s->attention_cap > 0)
+        return error_new("alibi: scores that fall with distance are not bent; attention_cap must "
+                         "be 0");
     TRY(check_rope(s, "rope", s->rope));
     for (int64_t i = 0; i < s->layers.n; i++) {
         char key[64];

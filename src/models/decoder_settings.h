@@ -29,12 +29,12 @@ typedef struct DecoderSettings {
     int64_t seed;
     const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
-        residual_scale, logit_divisor, qkv_clip;
+        alibi, residual_scale, logit_divisor, qkv_clip;
     bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias,
         head_bias, gated;
     int activation;
     NormSettings norm;
-    bool norm_in_front, norm_behind;
+    bool embedding_norm, norm_in_front, norm_behind;
     int residual, qk_norm, attention_gate;
     bool attention_sinks;
     bool qk_norm_before_rope;

@@ -103,6 +103,7 @@ static void read_norms(HfReading *r)
     Decoder *d = r->d;
     const Norm *n = norm_of(r, d->width);
     d->head_norm = n;
+    if (f->embedding_norm) d->embedding_norm = n;
     if (!f->post_norm) d->attention_norm = d->ffn_norm = n;
     if (d->residual == RESIDUAL_ONE_NORM) d->ffn_norm = NULL;
     if (f->post_norm || f->sandwich) d->attention_post_norm = d->ffn_post_norm = n;
@@ -177,6 +178,7 @@ static Error *read_sizes(HfReading *r)
     const HfConfig *c = &r->c;
     const HfFamily *f = r->family;
     Decoder *d = r->d;
+    if (!c->hidden_size) return hf_unknown(r, "hidden_size", "it is needed");
     d->vocab_size = c->vocab_size ? *c->vocab_size : f->vocab_size;
     d->width = c->hidden_size;
     d->n_layer = c->num_hidden_layers ? *c->num_hidden_layers : 0;
@@ -238,6 +240,14 @@ static void read_multipliers(const HfConfig *c, Decoder *d)
     d->logit_divisor = unless_one(c->logits_scaling);
 }
 
+static Error *read_logit_scale(HfReading *r)
+{
+    const double x = r->c.logit_scale ? hf_number(r->root, "logit_scale", 0) : 0.0625;
+    if (!(x > 0)) return hf_unknown(r, "logit_scale", "allowed is a number above 0");
+    r->d->logit_divisor = unless_one(1 / x);
+    return NULL;
+}
+
 static Residual residual_of(const HfReading *r)
 {
     const HfFamily *f = r->family;
@@ -297,17 +307,20 @@ static Error *read_decoder(HfReading *r)
     d->block_class = f->block_class;
     if (f->falcon_keys) TRY(hf_read_falcon(r));
     if (f->neo_keys) TRY(hf_read_neo(r));
+    if (f->bloom_keys) TRY(hf_read_bloom(r));
+    if (f->mpt_keys) TRY(hf_read_mpt(r));
+    if (d->alibi == 0) d->alibi = f->alibi;
     TRY(read_sizes(r));
     TRY(refuse(r));
     d->embedding_scale = embedding_scale(r);
-    d->attention_scale = attention_scale(r);
+    if (d->attention_scale == 0) d->attention_scale = attention_scale(r);
     /* the class of Gemma 3 has the option and does not use it */
     if (f->attention_cap != 0)
         d->attention_cap =
             cap(r, "attn_logit_softcapping", c->attn_logit_softcapping, f->attention_cap);
     d->logit_cap = cap(r, "final_logit_softcapping", c->final_logit_softcapping, f->logit_cap);
     if (f->keys.multipliers) read_multipliers(c, d);
-    if (f->keys.logit_scale) d->logit_divisor = unless_one(1 / c->logit_scale);
+    if (f->keys.logit_scale) TRY(read_logit_scale(r));
     d->scale_by_layer = f->scale_by_layer && c->scale_attn_by_inverse_layer_idx;
     d->is_tied = is_tied(r);
     if (d->is_tied && f->never_tied)

@@ -85,6 +85,8 @@ Error *hf_find_family(HfReading *r)
     if (!classes || classes->type != YAML_LIST || classes->n == 0) return NULL;
     const char *class = classes->item[0]->text;
     if (class && !strcmp(class, r->family->class_name)) return NULL;
+    /* as the authors of MPT have it */
+    if (class && r->family->mpt_keys && !strcmp(class, "MPTForCausalLM")) return NULL;
     return error_new("%s: the class %s is not known; of model_type %s it is %s",
                      yaml_place(r->arena, classes), class ? class : "?", name,
                      r->family->class_name);

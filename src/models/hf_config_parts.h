@@ -61,8 +61,13 @@ typedef struct HfConfig {
     bool alibi, new_decoder_architecture, multi_query, parallel_attn, bias;
     const int64_t *num_kv_heads, *ffn_hidden_size, *num_ln_in_parallel_attn;
     const char *activation;
+    const int64_t *n_embed, *seq_length;
+    bool apply_residual_connection_post_layernorm;
+    const int64_t *d_model, *n_heads, *n_layers, *max_seq_len;
+    int64_t expansion_ratio;
+    const Yaml *attn_config;
     double swiglu_limit, swiglu_alpha;
-    double logit_scale;
+    const Yaml *logit_scale;
     const int64_t *linear_num_key_heads, *linear_num_value_heads, *linear_key_head_dim,
         *linear_value_head_dim, *linear_conv_kernel_dim;
     int64_t full_attention_interval;
@@ -122,6 +127,10 @@ Error *hf_read_falcon(HfReading *r);
 Residual hf_falcon_residual(const HfReading *r);
 /* hf_config_neo.c: likewise, of GPT-Neo. */
 Error *hf_read_neo(HfReading *r);
+/* hf_config_bloom.c: likewise, of BLOOM. */
+Error *hf_read_bloom(HfReading *r);
+/* hf_config_mpt.c: likewise, of MPT; sets what only it says of scores. */
+Error *hf_read_mpt(HfReading *r);
 /* hf_config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
 /* Blocks for later tokens, of a class that has them. */

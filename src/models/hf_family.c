@@ -243,6 +243,13 @@ const HfFamily hf_families[] = {
       LAYER_NORM, .learned_positions = true, .scale_by_layer = true, .plain = true, .all_biases = true, .heads_fill_width = true, .gpt2_keys = true, .keys = { .multi_query = true },
       .vocab_size = 50257, .n_heads = 12, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 1024, .activation = "gelu_pytorch_tanh", .is_tied = true,
       .dropout_key = "resid_pdrop", .embedding_dropout_key = "embd_pdrop", .dropout = 0.1 },
+    { "bloom", "BloomForCausalLM", "BloomBlock", hf_bloom_names, hf_falcon_names,
+      LAYER_NORM, .embedding_norm = true, .plain = true, .all_biases = true, .no_groups = true, .heads_fill_width = true, .no_rope = true, .bloom_keys = true,
+      .vocab_size = 250880, .n_heads = 8, .alibi = 8, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 2048, .activation = "gelu_new", .is_tied = true,
+      .dropout_key = "hidden_dropout" },
+    { "mpt", "MptForCausalLM", "MptBlock", hf_mpt_names, hf_gpt2_names,
+      .layer_norm = true, .plain = true, .no_groups = true, .heads_fill_width = true, .no_rope = true, .mpt_keys = true, .keys = { .clip_qkv = true },
+      .vocab_size = 50368, .n_heads = 16, .alibi = 8, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 2048, .activation = "gelu", .is_tied = true },
     { 0 },
 };
 #undef GLM

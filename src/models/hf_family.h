@@ -69,6 +69,7 @@ typedef struct HfFamily {
     bool from_one; /* norms store weight - 1 */
     bool layer_norm, norm_bias;
     bool no_norm_weight; /* and eps is the class's */
+    bool embedding_norm; /* of what the table gives */
     bool sandwich;       /* norms before a layer and after it */
     bool post_norm;      /* after it only */
     bool scaled_embedding;
@@ -124,7 +125,8 @@ typedef struct HfFamily {
     bool shared_experts;   /* some, beside a router of sigmoids with biases for the choice */
     bool ernie_moe;        /* the same by a softmax, in layers of an interval */
     bool no_expert_groups; /* a token's experts are chosen from all */
-    bool gpt2_keys, falcon_keys, neo_keys; /* most options are called as these call them */
+    /* Most options are called as these call them. */
+    bool gpt2_keys, falcon_keys, neo_keys, bloom_keys, mpt_keys;
     HfKeys keys;
     HfWindows windows;
     /* What holds where config.json is silent; sizes of 0: it must not be. */
@@ -138,6 +140,7 @@ typedef struct HfFamily {
                         below see all */
     double local_theta; /* of those; 0: theta */
     double attention_cap, logit_cap;
+    double alibi; /* as in models/decoder.h, if the file does not say it; 0: none */
     /* Of the features of a head, how many turn; 0: all, whatever config.json says. */
     double rotary_share;
     /* NULL: rms_norm_eps, rope_theta, partial_rotary_factor, sliding_window_pattern */

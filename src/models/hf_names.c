@@ -454,6 +454,24 @@ const HfName hf_gpt_neo_names[] = {
     { 0 },
 };
 
+const HfName hf_bloom_names[] = {
+    { "transformer.embedding_norm.*", "transformer.word_embeddings_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_mpt_names[] = {
+    { "transformer.h.%.attention_norm.*", "transformer.blocks.%.norm_1.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.blocks.%.norm_2.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.blocks.%.attn.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.blocks.%.ffn.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.blocks.%.ffn.down_proj.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "transformer.norm_f.*", HF_SAME },
+    { 0 },
+};
+
 #undef BACKBONE
 #undef STATE_SPACE
 #undef LINEAR_ATTENTION

@@ -256,6 +256,43 @@ static void put_neo(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_double(t, "attention_dropout", d->attention_dropout);
 }
 
+static void put_bloom(Text *t, const Decoder *d, const HfFamily *f)
+{
+    hf_put_int(t, "vocab_size", d->vocab_size);
+    hf_put_int(t, "hidden_size", d->width);
+    hf_put_int(t, "n_layer", d->n_layer);
+    hf_put_int(t, "n_head", d->n_head_q);
+    hf_put_int(t, "seq_length", d->sequence_length);
+    hf_put_double(t, f->eps_key, d->head_norm->eps);
+    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
+    put_dropout(t, d, f);
+    hf_put_double(t, "attention_dropout", d->attention_dropout);
+}
+
+/* The class computes with its own alibi_bias_max, whatever the file says; its dropout is a whole
+ * number. */
+static void put_mpt(Text *t, const Decoder *d, const HfFamily *f)
+{
+    Text options = { 0 };
+    hf_put_int(t, "vocab_size", d->vocab_size);
+    hf_put_int(t, "d_model", d->width);
+    hf_put_int(t, "n_layers", d->n_layer);
+    hf_put_int(t, "n_heads", d->n_head_q);
+    hf_put_int(t, "max_seq_len", d->sequence_length);
+    hf_put_double(t, f->eps_key, d->head_norm->eps);
+    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
+    text_putc(&options, '{');
+    hf_put_int(&options, "attn_pdrop", 0);
+    hf_put_bool(&options, "alibi", true);
+    hf_put_int(&options, "alibi_bias_max", (int64_t)f->alibi);
+    hf_put_optional(&options, "clip_qkv", d->qkv_clip);
+    hf_put_optional(&options, "softmax_scale", d->attention_scale);
+    hf_put_key(t, "attn_config");
+    text_add(t, options.ptr, options.len);
+    text_putc(t, '}');
+    text_free(&options);
+}
+
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
 {
     if (f->gpt2_keys)
@@ -264,6 +301,10 @@ void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
         put_falcon(t, d, f);
     else if (f->neo_keys)
         put_neo(t, d, f);
+    else if (f->bloom_keys)
+        put_bloom(t, d, f);
+    else if (f->mpt_keys)
+        put_mpt(t, d, f);
     else
         put_llama(t, d, f);
 }

@@ -169,6 +169,10 @@ FAMILIES = {
     "gpt_bigcode": ("GPTBigCode", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None)),
     "gpt_bigcode_heads": ("GPTBigCode", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None,
                                               multi_query=False, n_inner=48, scale_attn_weights=False)),
+    "bloom": ("Bloom", BARE | dict(num_hidden_layers=3, num_attention_heads=4, seq_length=SIZE)),
+    "bloom_six_heads": ("Bloom", BARE | dict(num_hidden_layers=3, num_attention_heads=6, hidden_size=48, seq_length=SIZE, tie_word_embeddings=False)),
+    "mpt": ("Mpt", BARE | dict(num_hidden_layers=3, num_attention_heads=4, max_seq_len=SIZE)),
+    "mpt_five_heads": ("Mpt", BARE | dict(num_hidden_layers=3, num_attention_heads=5, hidden_size=40, max_seq_len=SIZE, attn_config=dict(clip_qkv=0.8, softmax_scale=0.5))),
     "gpt_neo": ("GPTNeo", BARE | dict(hidden_size=32, num_layers=4, num_heads=4, max_position_embeddings=SIZE, window_size=24, attention_types=[[["global", "local"], 2]])),
     "gpt_neo_global": ("GPTNeo", BARE | dict(hidden_size=32, num_layers=3, num_heads=4, max_position_embeddings=SIZE, intermediate_size=48,
                                               attention_types=[[["global"], 3]], activation_function="relu")),
@@ -441,7 +445,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Bloom": "BloomBlock", "Mpt": "MptBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

@@ -49,6 +49,9 @@ def draw_model(r):
                  logit_cap=r.choice([0.0, 0.0, 8.0]), qkv_clip=r.choice([0.0, 0.0, 2.0]), learned_positions=r.random() < 0.2, rope={"base": 1000.0},
                  norm=dict(type=r.choice(["rms", "layer"]), bias=r.random() < 0.3, from_one=r.random() < 0.3))
     if r.random() < 0.2:
+        model |= dict(alibi=8.0, attention_cap=0.0, rope=r.choice([None, model["rope"]]))
+    model["embedding_norm"] = r.random() < 0.2
+    if r.random() < 0.2:
         model |= dict(dropout=0.1, attention_dropout=r.choice([0.0, 0.1]))
     if r.random() < 0.15:
         model["multi_token"] = dict(depth=r.choice([1, 2]), weight=0.5)

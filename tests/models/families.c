@@ -213,6 +213,10 @@ static const char *const families[] = {
     "\"model_type\": \"gpt_bigcode\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, "
     "\"n_head\": 4, \"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, "
     "\"attn_pdrop\": 0.0",
+    "\"model_type\": \"bloom\", \"vocab_size\": 16, \"hidden_size\": 24, \"n_layer\": 4, "
+    "\"n_head\": 6, \"seq_length\": 32",
+    "\"model_type\": \"mpt\", \"vocab_size\": 16, \"d_model\": 16, \"n_layers\": 4, \"n_heads\": "
+    "4, \"max_seq_len\": 32, \"attn_config\": {\"clip_qkv\": 0.5, \"softmax_scale\": 0.7}",
     LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null, \"v_head_dim\": 3",
 };
 

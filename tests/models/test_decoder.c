@@ -322,6 +322,7 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "activation: clamped_swiglu is of gated layers" },
         { "residual: one_norm, norm_in_front: false, norm_behind: true",
           "residual: one_norm needs norm_in_front" },
+        { "alibi: 8.0, attention_cap: 5.0", "alibi: scores that fall with distance are not bent" },
     };
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -351,6 +352,7 @@ TEST(sizes_are_given_where_blocks_have_them)
         { "n_head_kv: 1, " SPACES, "n_head_kv: no block of `layers` has attention" },
         { "head_width: 4, " SPACES, "head_width: no block of `layers` has attention" },
         { "rope: {}, " SPACES, "rope: no block of `layers` has attention" },
+        { "alibi: 8.0, " SPACES, "alibi: no block of `layers` has attention" },
         { "latent: {key_rank: 4, rope_width: 2, value_width: 4}, " SPACES,
           "latent: no block of `layers` has attention" },
         { "n_head_q: 1, n_head_kv: 1, layers: [{no_mixer: true}], ffn_hidden: 12",

@@ -415,6 +415,19 @@ static const Pair pairs[] = {
       "{no_ffn: true}, {no_mixer: true, sparse: true}], state_space: {heads: 3, head_width: 5, "
       "state_width: 6}, mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
       "shared_hidden: 10, balance_rate: 0.001}" },
+    { "\"model_type\": \"bloom\", \"vocab_size\": 16, \"n_embed\": 12, \"n_layer\": 4, "
+      "\"num_attention_heads\": 3, \"seq_length\": 32, \"tie_word_embeddings\": false",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "12, n_layer: 4, n_head_q: 3, n_head_kv: 3, ffn_hidden: 48, norm: {type: layer, bias: true}, "
+      "embedding_norm: true, alibi: 8.0, qkv_bias: true, out_bias: true, ffn_bias: true, gated: "
+      "false, activation: gelu_tanh" },
+    { "\"model_type\": \"mpt\", \"architectures\": [\"MPTForCausalLM\"], \"vocab_size\": 16, "
+      "\"d_model\": 12, \"n_layers\": 4, \"n_heads\": 3, \"max_seq_len\": 32, "
+      "\"logit_scale\": null, \"attn_config\": {\"clip_qkv\": 6, \"softmax_scale\": 0.25}",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "12, n_layer: 4, n_head_q: 3, n_head_kv: 3, ffn_hidden: 48, norm: {type: layer}, alibi: 8.0, "
+      "qkv_clip: 6.0, attention_scale: 0.25, gated: false, activation: gelu, use_weight_tying: "
+      "true" },
     { SIZES "\"model_type\": \"olmo\"",
       DECODER_SETTINGS "norm: {type: layer, eps: 1e-5, weight: false}, rope: {}" },
     { SIZES "\"model_type\": \"olmo\", \"clip_qkv\": 0.2",
@@ -458,6 +471,25 @@ TEST(bent_scores_are_not_written_as_gemma_3)
     Decoder d = *hf.decoder;
     d.attention_cap = 5;
     assert_error_has(hf_config_write(a, &d, F32, NULL, &written, &text), "no standard class");
+    text_free(&text);
+    arena_free(a);
+}
+
+/* Those of MPT's authors have other slopes where the file says so; its class has 8 in any case. */
+TEST(slopes_that_the_class_of_mpt_does_not_compute_are_read_and_not_written)
+{
+    Arena *a = arena_new();
+    HfModel hf;
+    Text text = { 0 };
+    const HfFamily *written;
+    assert_no_error(decoder_from_json(
+        a,
+        "\"model_type\": \"mpt\", \"vocab_size\": 16, \"d_model\": 8, \"n_layers\": 1, "
+        "\"n_heads\": 2, \"attn_config\": {\"alibi_bias_max\": 16}",
+        &hf));
+    assert_close(hf.decoder->alibi, 16, 0);
+    assert_error_has(hf_config_write(a, hf.decoder, F32, hf.family, &written, &text),
+                     "the closest is MptForCausalLM, but for slopes of scores by distance (alibi)");
     text_free(&text);
     arena_free(a);
 }
@@ -531,6 +563,8 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
         { "residual: two_norms", "residual: two_norms instead of serial" },
         { "attention_gate: head", "gate of attention: head instead of none" },
         { "attention_sinks: true", "attention sinks" },
+        { "alibi: 8.0", "slopes of scores by distance" },
+        { "embedding_norm: true", "norm of embeddings" },
         { "qkv_clip: 2.0", "bound of queries, keys and values" },
         { "layers: [{}, {no_ffn: true}]", "blocks: one is not attention and a feed-forward" },
         { "layers: [{}, {conv: true}], short_conv: {}", "blocks: one is not attention" },
