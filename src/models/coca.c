@@ -95,7 +95,7 @@ static Value *read_text(Build *b, Value *ids, Value **wte)
     graph_enter(g, "transformer", -1);
     *wte = embedding_table(g, "wte", t->vocab_size, t->n_embd, "vocab", ROLE_EMBEDDING);
     Value *wpe = embedding_table(g, "wpe", t->block_size + 1, t->n_embd, NULL, ROLE_POSITION);
-    Value *x = add_positions(g, join_row(g, embed(g, ids, *wte), cls, false), wpe);
+    Value *x = add_positions(g, join_row(g, embed(g, ids, *wte), cls, false), wpe, 0);
     x = maybe_dropout(g, x, b->dropout, ++b->salt);
     for (int i = 0; i < t->n_layer_text; i++) x = text_block(b, x, NULL, i);
     graph_leave(g);

@@ -115,8 +115,9 @@ static Value *block(Build *b, Value *x, int i)
 /* Positions begin again with each document. */
 static Value *add_learned(Build *b, Value *x, Value *table)
 {
-    if (!b->documents) return add_positions(b->g, x, table);
-    return add(b->g, x, embed(b->g, document_positions(b->g, b->documents), table));
+    const int64_t first = b->d->unused_positions;
+    if (!b->documents) return add_positions(b->g, x, table, first);
+    return add(b->g, x, embed(b->g, document_positions(b->g, b->documents, first), table));
 }
 
 static Value *embedded(Build *b, Value *ids, Value *table)
@@ -193,9 +194,10 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     Value *wte = embedding_table(g, "wte", d->vocab_size, d->width, "vocab", ROLE_EMBEDDING);
     Value *ids = model_input(g, &self->inputs[0], f), *x = embedded(&b, ids, wte);
     if (f->documents && d->document_key) b.documents = model_input(g, &self->inputs[1], f);
+    const int64_t n_positions = d->unused_positions + d->sequence_length;
     if (d->learned_positions)
-        x = add_learned(
-            &b, x, embedding_table(g, "wpe", d->sequence_length, d->width, NULL, ROLE_POSITION));
+        x = add_learned(&b, x,
+                        embedding_table(g, "wpe", n_positions, d->width, NULL, ROLE_POSITION));
     x = maybe_dropout(g, x, f->training ? d->embedding_dropout : 0, b.salt++);
     for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i);
     const Linear head = { d->vocab_size, "vocab", "embed", false, ROLE_HEAD };

@@ -115,6 +115,7 @@ typedef struct Decoder {
     double residual_scale; /* multiplies what a layer adds to the stream; 0: nothing does */
     double logit_divisor;  /* 0: none */
     bool learned_positions, is_tied;
+    int64_t unused_positions; /* rows of the table in front of that of the first token */
     bool qkv_bias, out_bias, ffn_bias, head_bias;
     Activation activation;
     bool is_gated;

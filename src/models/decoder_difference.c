@@ -205,6 +205,8 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
 {
     const char *e = sizes(a, x, y);
     if (!e) e = flag(a, "learned positions", x->learned_positions, y->learned_positions);
+    if (!e)
+        e = number(a, "unused positions", (double)x->unused_positions, (double)y->unused_positions);
     if (!e) e = norms(a, "norm of embeddings", x->embedding_norm, y->embedding_norm);
     if (!e) e = norms(a, "norm in front of attention", x->attention_norm, y->attention_norm);
     if (!e) e = norms(a, "norm after attention", x->attention_post_norm, y->attention_post_norm);

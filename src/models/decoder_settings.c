@@ -249,6 +249,8 @@ Error *decoder_settings_check(const void *settings)
             "norm_in_front and norm_behind are false; allowed is one of them, or both");
     if (s->residual == RESIDUAL_ONE_NORM && !s->norm_in_front)
         return error_new("residual: one_norm needs norm_in_front");
+    if (s->unused_positions && !s->learned_positions)
+        return error_new("unused_positions: they are rows of learned_positions, which is false");
     if (s->alibi > 0 && s->attention_cap > 0)
         return error_new("alibi: scores that fall with distance are not bent; attention_cap must "
                          "be 0");

@@ -26,7 +26,7 @@ typedef struct DecoderSettings {
     const char *sample_key, *prediction_key, *document_key;
     int64_t vocab_size, sequence_length, n_layer, n_embd, n_head_q, n_head_kv, ffn_hidden;
     const int64_t *head_width;
-    int64_t seed;
+    int64_t seed, unused_positions;
     const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
         alibi, residual_scale, logit_divisor, qkv_clip;

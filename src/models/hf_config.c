@@ -86,13 +86,13 @@ static Error *bound_gates(HfReading *r)
 static const Norm *norm_of(HfReading *r, int64_t width)
 {
     const HfFamily *f = r->family;
-    const bool bare = f->no_norm_weight;
+    const bool bare = f->no_norm_weight || (f->opt_keys && !r->c.layer_norm_elementwise_affine);
     const char *key = f->eps_key ? f->eps_key : "rms_norm_eps";
     const Norm n = { .type = f->layer_norm ? NORM_LAYER : NORM_PYTORCH_RMS,
                      .width = width,
-                     .eps = bare ? f->eps : hf_number(r->root, key, f->eps),
+                     .eps = bare || f->own_eps ? f->eps : hf_number(r->root, key, f->eps),
                      .has_weight = !bare,
-                     .has_bias = f->norm_bias,
+                     .has_bias = f->norm_bias && !bare,
                      .from_one = f->from_one };
     return arena_copy(r->arena, &n, sizeof n);
 }
@@ -309,6 +309,7 @@ static Error *read_decoder(HfReading *r)
     if (f->neo_keys) TRY(hf_read_neo(r));
     if (f->bloom_keys) TRY(hf_read_bloom(r));
     if (f->mpt_keys) TRY(hf_read_mpt(r));
+    if (f->opt_keys) TRY(hf_read_opt(r));
     if (d->alibi == 0) d->alibi = f->alibi;
     TRY(read_sizes(r));
     TRY(refuse(r));
@@ -326,6 +327,7 @@ static Error *read_decoder(HfReading *r)
     if (d->is_tied && f->never_tied)
         return hf_unknown(r, "tie_word_embeddings", "only false is: the class does not tie them");
     d->learned_positions = f->learned_positions;
+    d->unused_positions = f->unused_positions;
     d->is_gated = !f->plain;
     d->residual = residual_of(r);
     d->attention_gate = f->gated_attention ? GATE_FEATURE : GATE_NONE;

@@ -63,6 +63,11 @@ typedef struct HfConfig {
     const char *activation;
     const int64_t *n_embed, *seq_length;
     bool apply_residual_connection_post_layernorm;
+    int64_t ffn_dim;
+    const int64_t *word_embed_proj_dim;
+    bool do_layer_norm_before, remove_final_layer_norm, enable_bias, layer_norm_elementwise_affine;
+    const double *dropout;
+    double layerdrop;
     const int64_t *d_model, *n_heads, *n_layers, *max_seq_len;
     int64_t expansion_ratio;
     const Yaml *attn_config;
@@ -129,6 +134,8 @@ Residual hf_falcon_residual(const HfReading *r);
 Error *hf_read_neo(HfReading *r);
 /* hf_config_bloom.c: likewise, of BLOOM. */
 Error *hf_read_bloom(HfReading *r);
+/* hf_config_opt.c: likewise, of OPT. */
+Error *hf_read_opt(HfReading *r);
 /* hf_config_mpt.c: likewise, of MPT; sets what only it says of scores. */
 Error *hf_read_mpt(HfReading *r);
 /* hf_config_layers.c: each layer, after the sizes are known. */

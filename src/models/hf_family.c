@@ -250,6 +250,10 @@ const HfFamily hf_families[] = {
     { "mpt", "MptForCausalLM", "MptBlock", hf_mpt_names, hf_gpt2_names,
       .layer_norm = true, .plain = true, .no_groups = true, .heads_fill_width = true, .no_rope = true, .mpt_keys = true, .keys = { .clip_qkv = true },
       .vocab_size = 50368, .n_heads = 16, .alibi = 8, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 2048, .activation = "gelu", .is_tied = true },
+    { "opt", "OPTForCausalLM", "OPTDecoderLayer", NULL, hf_opt_names,
+      LAYER_NORM, .own_eps = true, .learned_positions = true, .unused_positions = 2, .plain = true, .biased = true, .no_groups = true, .heads_fill_width = true, .opt_keys = true, .keys = { .use_bias = true },
+      .vocab_size = 50272, .n_heads = 12, .eps = 1e-5, .max_positions = 2048, .activation = "relu", .activation_key = "activation_function", .is_tied = true,
+      .dropout_key = "dropout", .dropout = 0.1 },
     { 0 },
 };
 #undef GLM

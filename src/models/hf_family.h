@@ -68,7 +68,8 @@ typedef struct HfFamily {
     bool norm_after_rope;
     bool from_one; /* norms store weight - 1 */
     bool layer_norm, norm_bias;
-    bool no_norm_weight; /* and eps is the class's */
+    bool no_norm_weight; /* and: */
+    bool own_eps;        /* eps is the class's, whatever config.json says */
     bool embedding_norm; /* of what the table gives */
     bool sandwich;       /* norms before a layer and after it */
     bool post_norm;      /* after it only */
@@ -126,7 +127,7 @@ typedef struct HfFamily {
     bool ernie_moe;        /* the same by a softmax, in layers of an interval */
     bool no_expert_groups; /* a token's experts are chosen from all */
     /* Most options are called as these call them. */
-    bool gpt2_keys, falcon_keys, neo_keys, bloom_keys, mpt_keys;
+    bool gpt2_keys, falcon_keys, neo_keys, bloom_keys, mpt_keys, opt_keys;
     HfKeys keys;
     HfWindows windows;
     /* What holds where config.json is silent; sizes of 0: it must not be. */
@@ -135,6 +136,7 @@ typedef struct HfFamily {
     double sum_eps;       /* added to the sum that weights of a token's experts are divided by */
     int64_t first_sparse; /* where it is sparse from a layer on */
     int64_t max_positions, head_width; /* head_width 0: width / heads */
+    int64_t unused_positions;          /* of the class, whatever config.json says */
     int64_t window;                    /* 0: none */
     int64_t pattern; /* each such layer sees all, others have the window; of HF_WINDOW_UPPER: layers
                         below see all */

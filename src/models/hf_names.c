@@ -472,6 +472,23 @@ const HfName hf_mpt_names[] = {
     { 0 },
 };
 
+const HfName hf_opt_names[] = {
+    { "transformer.wte.*", "model.decoder.embed_tokens.*", HF_SAME },
+    { "transformer.wpe.*", "model.decoder.embed_positions.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "model.decoder.layers.%.self_attn_layer_norm.*",
+      HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.decoder.layers.%.final_layer_norm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "model.decoder.layers.%.self_attn.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "model.decoder.layers.%.self_attn.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "model.decoder.layers.%.self_attn.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.decoder.layers.%.self_attn.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "model.decoder.layers.%.fc1.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.decoder.layers.%.fc2.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.decoder.final_layer_norm.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
 #undef BACKBONE
 #undef STATE_SPACE
 #undef LINEAR_ATTENTION

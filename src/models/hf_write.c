@@ -35,7 +35,9 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
 {
     *family = wanted;
     if (wanted && !obstacle(a, d, wanted, dtype, out)) return NULL;
-    const HfFamily *closest = hf_family_find(d->learned_positions ? "gpt2" : "llama");
+    const HfFamily *closest = hf_family_find(d->unused_positions    ? "opt"
+                                             : d->learned_positions ? "gpt2"
+                                                                    : "llama");
     if (d->alibi > 0) closest = hf_family_find(d->embedding_norm ? "bloom" : "mpt");
     if (d->moe) closest = hf_family_find("mixtral");
     if (d->moe && d->attention_sinks) closest = hf_family_find("gpt_oss");

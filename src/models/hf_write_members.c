@@ -293,6 +293,22 @@ static void put_mpt(Text *t, const Decoder *d, const HfFamily *f)
     text_free(&options);
 }
 
+static void put_opt(Text *t, const Decoder *d, const HfFamily *f)
+{
+    hf_put_int(t, "vocab_size", d->vocab_size);
+    hf_put_int(t, "hidden_size", d->width);
+    hf_put_int(t, "ffn_dim", d->hidden);
+    hf_put_int(t, "num_hidden_layers", d->n_layer);
+    hf_put_int(t, "num_attention_heads", d->n_head_q);
+    hf_put_int(t, "max_position_embeddings", d->sequence_length);
+    hf_put_text(t, f->activation_key, activation_name(d));
+    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
+    hf_put_bool(t, "enable_bias", d->ffn_bias);
+    hf_put_bool(t, "layer_norm_elementwise_affine", d->head_norm->has_weight);
+    put_dropout(t, d, f);
+    hf_put_double(t, "attention_dropout", d->attention_dropout);
+}
+
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
 {
     if (f->gpt2_keys)
@@ -303,6 +319,8 @@ void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
         put_neo(t, d, f);
     else if (f->bloom_keys)
         put_bloom(t, d, f);
+    else if (f->opt_keys)
+        put_opt(t, d, f);
     else if (f->mpt_keys)
         put_mpt(t, d, f);
     else

@@ -85,7 +85,7 @@ Value *vision_encode(Graph *g, const VisionSettings *s, Value *images, bool trai
     Value *x = embed_patches(g, s, images);
     Value *positions =
         embedding_table(g, "positional_embedding_fn", n_tokens(s), s->n_embd, NULL, ROLE_POSITION);
-    x = maybe_dropout(g, add_positions(g, x, positions), dropout, ++*salt);
+    x = maybe_dropout(g, add_positions(g, x, positions, 0), dropout, ++*salt);
     for (int i = 0; i < s->n_layer; i++) x = block(g, s, x, i, dropout, salt);
     return x;
 }

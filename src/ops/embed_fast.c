@@ -3,6 +3,7 @@
  * Several tokens may add to one row of a table. Each row belongs to one task, which goes through
  * all tokens in order: no locks, and the same sums for any number of threads. */
 #include "ops/kernels.h"
+#include "ops/positions.h"
 #include "ops/vector/chunks.h"
 #include <stdatomic.h>
 
@@ -106,7 +107,8 @@ static size_t embed_grad_scratch(const Launch *l, int n_threads)
 /* The row of the table for row s of sample b of x [b s d]. */
 static int64_t position_of(const Launch *l, int64_t b, int64_t s)
 {
-    return global_index(&l->in[0], 1, s) + row_position(l->now, b);
+    const Positions *a = l->attrs;
+    return a->first + global_index(&l->in[0], 1, s) + row_position(l->now, b);
 }
 
 static void add_positions_task(void *arg, int64_t i, int thread)
@@ -124,7 +126,7 @@ static void add_positions_task(void *arg, int64_t i, int thread)
     }
 }
 
-static int add_positions(const Launch *l)
+static int run_add_positions(const Launch *l)
 {
     const Tensor *x = &l->in[0];
     Rows w = { .l = l, .n = x->size[0] * x->size[1], .width = x->size[2] };
@@ -174,7 +176,7 @@ static bool sums_fit(const Launch *l)
 const KernelDef TABLE[] = {
     { "embed", "cpu", "i32 any>any", LEVEL, embed, NULL, floats_fit },
     { "embed_grad", "cpu", "i32 any>f32", LEVEL, embed_grad, embed_grad_scratch, sums_fit },
-    { "add_positions", "cpu", "any any>any", LEVEL, add_positions, NULL, floats_fit },
+    { "add_positions", "cpu", "any any>any", LEVEL, run_add_positions, NULL, floats_fit },
     { "add_positions_grad", "cpu", "any>f32", LEVEL, add_positions_grad, NULL, sums_fit },
     { 0 },
 };

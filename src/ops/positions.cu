@@ -1,10 +1,14 @@
 /* positions.cu - learned positions, and places within documents, on a GPU. */
 #include "ops/eights_cuda.h"
+extern "C" {
+#include "ops/positions.h"
+}
 
 /* The row of the table for row s of sample b of x; -1: after its end. */
 __device__ static int64_t row_of(const Call &c, int64_t b, int64_t s, int64_t n_rows)
 {
-    const int64_t p = whole_index(c, c.in[0], 1, s) + first_position(c, b);
+    const int64_t p =
+        attrs_of<Positions>(c).first + whole_index(c, c.in[0], 1, s) + first_position(c, b);
     return p < n_rows ? p : -1;
 }
 
@@ -89,13 +93,14 @@ __device__ static void sum_rows(const Call &c, float (*part)[EIGHT][PLACES])
     constexpr int N = TOGETHER<DY>;
     const CallTensor &dy = c.in[0], &table = c.out[0];
     const unsigned d = (unsigned)table.size[1], per_row = d / N;
-    const int64_t n_places = table.size[0] * per_row;
+    const int64_t n_places = table.size[0] * per_row,
+                  before = attrs_of<Positions>(c).first + c.now->position;
     const int slice = threadIdx.x / PLACES, place = threadIdx.x % PLACES;
     for (int64_t first = (int64_t)blockIdx.x * PLACES; first < n_places;
          first += (int64_t)gridDim.x * PLACES) {
         const int64_t i = first + place;
         const unsigned row = (unsigned)i / per_row, j = ((unsigned)i - row * per_row) * N;
-        const int64_t s = i < n_places ? own_index(c, dy, 1, row - c.now->position) : -1;
+        const int64_t s = i < n_places ? own_index(c, dy, 1, row - before) : -1;
         Floats<N> sum = {};
         if (s >= 0) sum = sum_of_slice<DY>(dy, slice, s * d + j);
 #pragma unroll
@@ -137,6 +142,6 @@ KERNEL(document_positions_kernel, 256)
         const int32_t own = get_int(documents, i);
         int64_t first = i;
         while (first % length && get_int(documents, first - 1) == own) first--;
-        set(c.out[0], i, (double)(i - first));
+        set(c.out[0], i, (double)(attrs_of<Positions>(c).first + i - first));
     }
 }

@@ -2,6 +2,7 @@
 #include "device/cuda/cuda.h"
 #include "ops/dropout.h"
 #include "ops/kernels.h"
+#include "ops/positions.h"
 
 static int64_t blocks_for(const Launch *l, const Tensor *t)
 {
@@ -13,7 +14,7 @@ static int run_add_positions(const Launch *l)
 {
     const Tensor *x = &l->in[0];
     const int64_t n = (x->size[0] + 3) / 4 * x->size[1] * ((x->size[2] + 7) / 8);
-    return cuda_run(l, "add_positions_kernel", 0, cuda_blocks(l, n, 128), 128);
+    return cuda_run(l, "add_positions_kernel", sizeof(Positions), cuda_blocks(l, n, 128), 128);
 }
 
 /* Four threads have eight columns of a row of the table. */
@@ -21,12 +22,13 @@ static int run_add_positions_grad(const Launch *l)
 {
     const Tensor *table = &l->out[0];
     const int64_t n = 4 * table->size[0] * ((table->size[1] + 7) / 8);
-    return cuda_run(l, "add_positions_grad_kernel", 0, cuda_blocks(l, n, 256), 256);
+    return cuda_run(l, "add_positions_grad_kernel", sizeof(Positions), cuda_blocks(l, n, 256), 256);
 }
 
 static int run_document_positions(const Launch *l)
 {
-    return cuda_run(l, "document_positions_kernel", 0, blocks_for(l, &l->out[0]), 256);
+    return cuda_run(l, "document_positions_kernel", sizeof(Positions), blocks_for(l, &l->out[0]),
+                    256);
 }
 
 static int run_dropout(const Launch *l)

@@ -147,7 +147,7 @@ ModalitiesValue *modalities_embed(ModalitiesGraph *g, ModalitiesValue *ids, Moda
 ModalitiesValue *modalities_add_positions(ModalitiesGraph *g, ModalitiesValue *x,
                                           ModalitiesValue *table)
 {
-    return out(add_positions(g->graph, in(x), in(table)));
+    return out(add_positions(g->graph, in(x), in(table), 0));
 }
 
 ModalitiesValue *modalities_add(ModalitiesGraph *g, ModalitiesValue *a, ModalitiesValue *b)

@@ -51,6 +51,7 @@ def draw_model(r):
     if r.random() < 0.2:
         model |= dict(alibi=8.0, attention_cap=0.0, rope=r.choice([None, model["rope"]]))
     model["embedding_norm"] = r.random() < 0.2
+    model["unused_positions"] = r.choice([0, 2]) if model["learned_positions"] else 0
     if r.random() < 0.2:
         model |= dict(dropout=0.1, attention_dropout=r.choice([0.0, 0.1]))
     if r.random() < 0.15:

@@ -322,6 +322,7 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "activation: clamped_swiglu is of gated layers" },
         { "residual: one_norm, norm_in_front: false, norm_behind: true",
           "residual: one_norm needs norm_in_front" },
+        { "unused_positions: 2", "unused_positions: they are rows of learned_positions" },
         { "alibi: 8.0, attention_cap: 5.0", "alibi: scores that fall with distance are not bent" },
     };
     Arena *a = arena_new();

@@ -415,6 +415,12 @@ static const Pair pairs[] = {
       "{no_ffn: true}, {no_mixer: true, sparse: true}], state_space: {heads: 3, head_width: 5, "
       "state_width: 6}, mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
       "shared_hidden: 10, balance_rate: 0.001}" },
+    { SIZES "\"model_type\": \"opt\", \"ffn_dim\": 20, \"enable_bias\": true, "
+            "\"_remove_final_layer_norm\": false, \"activation_function\": \"relu\"",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 20, norm: {type: layer, bias: true, "
+      "eps: 1e-5}, learned_positions: true, unused_positions: 2, qkv_bias: true, out_bias: true, "
+      "ffn_bias: true, gated: false, activation: relu" },
     { "\"model_type\": \"bloom\", \"vocab_size\": 16, \"n_embed\": 12, \"n_layer\": 4, "
       "\"num_attention_heads\": 3, \"seq_length\": 32, \"tie_word_embeddings\": false",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "

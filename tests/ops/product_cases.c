@@ -63,19 +63,19 @@ static Value *build_embed(Graph *g, const OpCase *c, const int64_t *n)
     return embed(g, ids(g, "ids", n[2], 2, n), floats(g, "table", 2, n + 2));
 }
 
-/* batch, sequence, width; positions in the table */
+/* batch, sequence, width; positions in the table, of which the first ones are of none */
 static Value *build_positions(Graph *g, const OpCase *c, const int64_t *n)
 {
     (void)c;
     Value *table = floats(g, "table", 2, (int64_t[]){ n[3], n[2] });
-    return add_positions(g, floats(g, "x", 3, n), table);
+    return add_positions(g, floats(g, "x", 3, n), table, n[4]);
 }
 
-/* batch, sequence */
+/* batch, sequence; the first position */
 static Value *build_document_positions(Graph *g, const OpCase *c, const int64_t *n)
 {
     (void)c;
-    document_positions(g, ids(g, "documents", 1, 2, n));
+    document_positions(g, ids(g, "documents", 1, 2, n), n[2]);
     return NULL;
 }
 
@@ -185,6 +185,9 @@ const OpCase product_cases[] = {
     { "embed, wide", build_embed, .n = { 2, 90, 3, 272 } },
     { "add_positions", build_positions, .n = { 2, 4, 3, 8 }, .large = { 16, 256, 768, 256 } },
     { "document_positions", build_document_positions, .n = { 4, 11 } },
+    { "document_positions from the third row on", build_document_positions, .n = { 4, 11, 2 } },
+    { "add_positions from the third row on", build_positions, .n = { 3, 5, 16, 8, 2 } },
+    { "add_positions after others, from the third row on", build_positions, .position = 3, .n = { 2, 4, 3, 9, 2 } },
     { "add_positions, wide", build_positions, .n = { 21, 5, 16, 7 } },
     { "add_positions after others", build_positions, .position = 5, .n = { 2, 4, 3, 9 } },
     { "add_positions of texts of their own lengths", build_positions, .texts = TEXTS(5, 0, 3), .n = { 3, 1, 5, 9 } },

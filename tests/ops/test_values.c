@@ -200,10 +200,26 @@ TEST(positions_start_at_the_position_of_the_run)
     Value *table = give(s, "table", SIZES(4, 2), NUMBERS(0, 0, 10, 20, 30, 40, 50, 60));
     Value *dy = give(s, "dy", SIZES(1, 2, 2), NUMBERS(1, 2, 3, 4));
     s->now.position = 2;
-    Value *y = add_positions(s->graph, x, table);
+    Value *y = add_positions(s->graph, x, table, 0);
     Value *dtable = op_differentiate(s->graph, y, dy)[table->id];
     expect(s, y, ARE(31, 42, 53, 64));
     expect(s, dtable, ARE(0, 0, 0, 0, 1, 2, 3, 4));
+    sheet_free(s);
+}
+
+TEST(rows_in_front_of_the_first_position_stand_for_none)
+{
+    Sheet *s = sheet_new();
+    Value *x = give(s, "x", SIZES(1, 2, 2), NUMBERS(1, 2, 3, 4));
+    Value *table = give(s, "table", SIZES(4, 2), NUMBERS(0, 0, 10, 20, 30, 40, 50, 60));
+    Value *dy = give(s, "dy", SIZES(1, 2, 2), NUMBERS(1, 2, 3, 4));
+    Value *documents = give_ints(s, "documents", SIZES(1, 4), NUMBERS(0, 0, 1, 1));
+    Value *y = add_positions(s->graph, x, table, 2),
+          *positions = document_positions(s->graph, documents, 2);
+    Value *dtable = op_differentiate(s->graph, y, dy)[table->id];
+    expect(s, y, ARE(31, 42, 53, 64));
+    expect(s, dtable, ARE(0, 0, 0, 0, 1, 2, 3, 4));
+    expect(s, positions, ARE(2, 3, 2, 3));
     sheet_free(s);
 }
 
@@ -212,7 +228,7 @@ TEST(positions_begin_again_with_each_document)
     Sheet *s = sheet_new();
     Value *documents =
         give_ints(s, "documents", SIZES(2, 5), NUMBERS(0, 0, 1, 1, 1, 1, 7, 7, 3, 7));
-    Value *positions = document_positions(s->graph, documents);
+    Value *positions = document_positions(s->graph, documents, 0);
     assert_int_equal(positions->dtype, I32);
     expect(s, positions, ARE(0, 1, 0, 1, 2, 0, 0, 1, 0, 0));
     sheet_free(s);
@@ -223,7 +239,7 @@ TEST(positions_behind_the_table_are_reported)
     Sheet *s = sheet_new();
     s->now.position = 3;
     Value *x = give(s, "x", SIZES(1, 2, 1), NUMBERS(1, 2));
-    add_positions(s->graph, x, give(s, "table", SIZES(4, 1), NUMBERS(1, 2, 3, 4)));
+    add_positions(s->graph, x, give(s, "table", SIZES(4, 1), NUMBERS(1, 2, 3, 4)), 0);
     assert_int_equal(sheet_status(s), KERNEL_BAD_INDEX);
     sheet_free(s);
 }

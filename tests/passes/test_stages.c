@@ -253,7 +253,7 @@ TEST(what_depends_on_inputs_alone_is_computed_on_each_stage_that_needs_it)
     Graph *g = graph_new(a);
     const Dim table[] = { { .size = 7 }, { .size = 3 } },
               tokens[] = { { .size = 2 }, { .size = 5 } };
-    Value *position = document_positions(g, graph_input(g, "documents", I32, 2, tokens));
+    Value *position = document_positions(g, graph_input(g, "documents", I32, 2, tokens), 0);
     Value *x = embed(g, graph_input(g, "ids", I32, 2, tokens), graph_param(g, "wte", 2, table));
     for (int i = 0; i < 2; i++) {
         graph_enter(g, "h", i);
