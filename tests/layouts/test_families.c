@@ -126,6 +126,31 @@ TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+/* Heads that exchange tokens, ranks that have both some heads and some tokens, and keys that heads
+ * share. */
+TEST(scores_fall_with_distance_on_ranks_as_on_one)
+{
+    static const char *const class[] = { "BloomBlock", "Qwen2DecoderLayer" };
+    Arena *a = arena_new();
+    for (int k = 0; k < 2; k++) {
+        Decoder d = tiny_family_of(a, class[k]);
+        d.alibi = 6;
+        for (int method = CONTEXT_GATHER; method <= CONTEXT_ULYSSES; method++)
+            for (int layout = CONTIGUOUS; layout <= ZIGZAG; layout++)
+                for (int tp = 1; tp <= (method == CONTEXT_ULYSSES ? 1 : 2); tp++)
+                    equals_one_rank(&d,
+                                    (LayoutCase){ .size[MESH_CP] = 2,
+                                                  .size[MESH_TP] = tp,
+                                                  .sharding = { .tensor = tp > 1,
+                                                                .context = true,
+                                                                .layout = (Layout)layout,
+                                                                .method = (ContextMethod)method },
+                                                  .compute = F64 },
+                                    1e-11);
+    }
+    arena_free(a);
+}
+
 /* Of OLMo 2, whose queries are whole behind their norm. */
 TEST(a_head_of_keys_that_ranks_repeat_goes_round_a_ring)
 {
