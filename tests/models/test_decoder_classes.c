@@ -422,16 +422,20 @@ static const Pair pairs[] = {
       "eps: 1e-5}, learned_positions: true, unused_positions: 2, qkv_bias: true, out_bias: true, "
       "ffn_bias: true, gated: false, activation: relu" },
     { "\"model_type\": \"bloom\", \"vocab_size\": 16, \"n_embed\": 12, \"n_layer\": 4, "
-      "\"num_attention_heads\": 3, \"seq_length\": 32, \"tie_word_embeddings\": false",
+      "\"num_attention_heads\": 3, \"seq_length\": 32, \"tie_word_embeddings\": false, "
+      "\"layer_norm_epsilon\": 1e-3",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
-      "12, n_layer: 4, n_head_q: 3, n_head_kv: 3, ffn_hidden: 48, norm: {type: layer, bias: true}, "
+      "12, n_layer: 4, n_head_q: 3, n_head_kv: 3, ffn_hidden: 48, norm: {type: layer, bias: true, "
+      "eps: 1e-3}, "
       "embedding_norm: true, alibi: 8.0, qkv_bias: true, out_bias: true, ffn_bias: true, gated: "
       "false, activation: gelu_tanh" },
     { "\"model_type\": \"mpt\", \"architectures\": [\"MPTForCausalLM\"], \"vocab_size\": 16, "
       "\"d_model\": 12, \"n_layers\": 4, \"n_heads\": 3, \"max_seq_len\": 32, "
-      "\"logit_scale\": null, \"attn_config\": {\"clip_qkv\": 6, \"softmax_scale\": 0.25}",
+      "\"layer_norm_epsilon\": 1e-3, \"logit_scale\": null, \"attn_config\": {\"clip_qkv\": 6, "
+      "\"softmax_scale\": 0.25}",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
-      "12, n_layer: 4, n_head_q: 3, n_head_kv: 3, ffn_hidden: 48, norm: {type: layer}, alibi: 8.0, "
+      "12, n_layer: 4, n_head_q: 3, n_head_kv: 3, ffn_hidden: 48, norm: {type: layer, eps: 1e-3}, "
+      "alibi: 8.0, "
       "qkv_clip: 6.0, attention_scale: 0.25, gated: false, activation: gelu, use_weight_tying: "
       "true" },
     { SIZES "\"model_type\": \"olmo\"",
