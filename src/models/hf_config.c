@@ -106,7 +106,9 @@ static void read_norms(HfReading *r)
     if (f->embedding_norm) d->embedding_norm = n;
     if (!f->post_norm) d->attention_norm = d->ffn_norm = n;
     if (d->residual == RESIDUAL_ONE_NORM) d->ffn_norm = NULL;
-    if (f->post_norm || f->sandwich) d->attention_post_norm = d->ffn_post_norm = n;
+    const bool behind =
+        f->post_norm || f->sandwich || (f->keys.use_post_norm && r->c.use_post_norm);
+    if (behind) d->attention_post_norm = d->ffn_post_norm = n;
     const bool asked = f->keys.use_qk_norm && r->c.use_qk_norm;
     if (f->qk_norm || asked) d->qk_norm = norm_of(r, d->head_width);
     d->qkv_clip = f->keys.clip_qkv && r->c.clip_qkv ? *r->c.clip_qkv : 0;
@@ -200,6 +202,8 @@ static Error *read_sizes(HfReading *r)
     if (f->keys.block_ff_dim) TRY(hf_adjust_hidden(r));
     if (f->shared_alone)
         d->hidden = c->shared_intermediate_size ? *c->shared_intermediate_size : 1024;
+    if (f->shared_alone && !d->hidden)
+        return hf_unknown(r, "shared_intermediate_size", "the class needs its expert");
     return NULL;
 }
 
@@ -232,12 +236,19 @@ static double unless_one(double x)
     return x == 1 ? 0 : x;
 }
 
-static void read_multipliers(const HfConfig *c, Decoder *d)
+static Error *read_multipliers(HfReading *r)
 {
+    const HfConfig *c = &r->c;
+    const bool usual = r->family->logits_multiplied;
+    const double *of_scores = c->attention_multiplier;
+    Decoder *d = r->d;
+    if (!of_scores && !usual && yaml_get(r->root, "attention_multiplier"))
+        return hf_unknown(r, "attention_multiplier", "allowed is a number above 0");
     d->embedding_scale = unless_one(c->embedding_multiplier);
-    d->attention_scale = c->attention_multiplier;
+    d->attention_scale = of_scores ? *of_scores : usual ? 0 : 1;
     d->residual_scale = unless_one(c->residual_multiplier);
-    d->logit_divisor = unless_one(c->logits_scaling);
+    d->logit_divisor = unless_one(usual ? 1 / c->logits_scaling : c->logits_scaling);
+    return NULL;
 }
 
 static Error *read_logit_scale(HfReading *r)
@@ -320,7 +331,7 @@ static Error *read_decoder(HfReading *r)
         d->attention_cap =
             cap(r, "attn_logit_softcapping", c->attn_logit_softcapping, f->attention_cap);
     d->logit_cap = cap(r, "final_logit_softcapping", c->final_logit_softcapping, f->logit_cap);
-    if (f->keys.multipliers) read_multipliers(c, d);
+    if (f->keys.multipliers) TRY(read_multipliers(r));
     if (f->keys.logit_scale) TRY(read_logit_scale(r));
     d->scale_by_layer = f->scale_by_layer && c->scale_attn_by_inverse_layer_idx;
     d->is_tied = is_tied(r);

@@ -123,6 +123,26 @@ static DecoderLayer layer_alone(char letter)
                            .no_ffn = letter == 'M' || letter == '*' };
 }
 
+/* In classes whose layers each have a base of their own. */
+static Error *read_bases(const HfReading *r, DecoderLayer *layer)
+{
+    static const char key[] = "layer_rope_theta";
+    const FloatList *base = r->c.layer_rope_theta;
+    const int64_t n = r->d->n_layer;
+    if (!r->family->keys.layer_rope_theta || !base) return NULL;
+    if (base->n < n) return hf_unknown(r, key, "it must have a number for each layer");
+    RopeScaling *rope = NEW_N(r->arena, RopeScaling, n);
+    for (int64_t i = 0; i < n; i++) {
+        if (!(base->item[i] >= 0 && isfinite(base->item[i])))
+            return hf_unknown(r, key, "each is a number above 0, or 0: no position turns");
+        rope[i] = *layer[i].rope;
+        rope[i].base = base->item[i];
+        layer[i].rope = &rope[i];
+        layer[i].n_rope = base->item[i] > 0;
+    }
+    return NULL;
+}
+
 Error *hf_read_layers(HfReading *r)
 {
     Decoder *d = r->d;
@@ -158,6 +178,7 @@ Error *hf_read_layers(HfReading *r)
                                              turns(r, i) && (all_turn || own),
                                    .is_sparse = is_sparse(r, i) };
     }
+    TRY(read_bases(r, layer));
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];
         layer[i].is_sparse = true;

@@ -61,6 +61,8 @@ static Error *read_shared(const HfReading *r, Moe *m)
     const HfConfig *c = &r->c;
     const HfFamily *f = r->family;
     if (f->shared_alone) m->shared_hidden = r->d->hidden;
+    if (f->shared_beside && c->shared_intermediate_size)
+        m->shared_hidden = *c->shared_intermediate_size;
     if (f->gated_expert) {
         if (!c->shared_expert_intermediate_size)
             return hf_unknown(r, "shared_expert_intermediate_size", "the class needs it");

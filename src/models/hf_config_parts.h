@@ -53,9 +53,12 @@ typedef struct HfConfig {
     const char *dtype;
     double router_jitter_noise;
     const double *clip_qkv;
-    double embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
+    double embedding_multiplier, residual_multiplier, logits_scaling;
+    const double *attention_multiplier;
     IntList no_rope_layers; /* 1: positions turn */
     int64_t no_rope_layer_interval;
+    const FloatList *layer_rope_theta;
+    bool use_post_norm;
     const bool *use_parallel_residual;
     bool qk_layernorm, use_qk_norm;
     bool alibi, new_decoder_architecture, multi_query, parallel_attn, bias;

@@ -28,6 +28,8 @@ typedef struct HfKeys {
     bool block_ff_dim;             /* and what else the width of feed-forward layers follows from */
     bool mup_enabled;              /* embeddings are multiplied by the root of the width */
     bool multi_query;              /* one key head, else as many as query heads */
+    bool layer_rope_theta;         /* the base of each layer; 0: its positions do not turn */
+    bool use_post_norm;            /* norms after a layer, too, unless it is false */
 } HfKeys;
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -95,6 +97,8 @@ typedef struct HfFamily {
     bool unscaled;           /* scores, whatever their width */
     bool out_bias;           /* behind attention, whatever config.json says */
     bool soft_caps;          /* scores and logits may be bent, and scores have a scale */
+    bool logits_multiplied;  /* by what divides those of others; scores are scaled as usual where
+                                config.json is silent */
     bool attention_sinks;
     bool gated_attention; /* each feature of a head */
     bool latent; /* keys and values from a narrow vector; its norms have an eps of their own */
@@ -122,6 +126,7 @@ typedef struct HfFamily {
     bool sigmoids;         /* scores of the router are, with biases for the choice */
     bool gated_expert;     /* one that every token goes through, behind a gate */
     bool shared_alone;     /* likewise, without a gate, and perhaps no others */
+    bool shared_beside;    /* likewise, beside others; none if config.json is silent */
     bool shared_alike;     /* likewise, as wide as the others */
     bool shared_experts;   /* some, beside a router of sigmoids with biases for the choice */
     bool ernie_moe;        /* the same by a softmax, in layers of an interval */

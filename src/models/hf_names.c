@@ -363,6 +363,34 @@ const HfName hf_granitemoe_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define SINKS { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.sinks", HF_SAME }
+/* clang-format on */
+
+const HfName hf_granite_swa_names[] = { SINKS, { 0 } };
+
+const HfName hf_granitemoe_swa_names[] = {
+    SINKS,
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.shared_mlp.input_linear.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.shared_mlp.input_linear.*",
+      HF_SECOND_HALF },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.shared_mlp.output_linear.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight",
+      "model.layers.%.block_sparse_moe.experts.gate_up_proj", HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.weight",
+      "model.layers.%.block_sparse_moe.experts.gate_up_proj", HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.block_sparse_moe.experts.down_proj",
+      HF_STACKED_ROWS },
+    { 0 },
+};
+
+const HfName hf_hyperclovax_names[] = {
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_norm1.*", HF_SAME },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_norm2.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_hunyuan_names[] = {
     { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.query_layernorm.*", HF_SAME },
     { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.key_layernorm.*", HF_SAME },
@@ -489,6 +517,7 @@ const HfName hf_opt_names[] = {
     { 0 },
 };
 
+#undef SINKS
 #undef BACKBONE
 #undef STATE_SPACE
 #undef LINEAR_ATTENTION

@@ -1,5 +1,6 @@
 /* hf_write_layers.c - what config.json says layer by layer: windows, kinds of attention, how
  * positions turn. */
+#include "base/json.h"
 #include "models/hf_write_members.h"
 #include "models/hf_write_values.h"
 
@@ -79,6 +80,12 @@ static void put_turns(Text *item, const DecoderLayer *l, int64_t i)
     text_puts(item, l->n_rope ? "1" : "0");
 }
 
+static void put_base(Text *item, const DecoderLayer *l, int64_t i)
+{
+    (void)i;
+    text_json_double(item, l->n_rope ? l->rope->base : 0);
+}
+
 static void put_attention_index(Text *item, const DecoderLayer *l, int64_t i)
 {
     if (l->mixer != MIXER_LINEAR) text_printf(item, "%lld", (long long)i);
@@ -141,6 +148,7 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
     put_kinds(t, d, f);
     if (f->keys.position_embedding_type)
         hf_put_text(t, "position_embedding_type", full ? "rope" : "nope");
+    if (f->keys.layer_rope_theta) hf_put_of_layers(t, "layer_rope_theta", d, put_base);
     if (f->keys.no_rope_layers) hf_put_of_layers(t, "no_rope_layers", d, put_turns);
     if (!full) return;
     hf_put_double(t, f->theta_key ? f->theta_key : "rope_theta", full->rope->base);

@@ -104,12 +104,13 @@ static void put_state_space(Text *t, const Decoder *d, const HfSpaceKeys *k)
     text_putc(t, ']');
 }
 
-static void put_multipliers(Text *t, const Decoder *d)
+static void put_multipliers(Text *t, const Decoder *d, bool multiplied)
 {
+    const double divisor = d->logit_divisor != 0 ? d->logit_divisor : 1;
     hf_put_double(t, "embedding_multiplier", d->embedding_scale != 0 ? d->embedding_scale : 1);
     hf_put_double(t, "attention_multiplier", decoder_attention_scale(d));
     hf_put_double(t, "residual_multiplier", d->residual_scale != 0 ? d->residual_scale : 1);
-    hf_put_double(t, "logits_scaling", d->logit_divisor != 0 ? d->logit_divisor : 1);
+    hf_put_double(t, "logits_scaling", multiplied ? 1 / divisor : divisor);
 }
 
 static void put_dropout(Text *t, const Decoder *d, const HfFamily *f)
@@ -162,7 +163,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_optional(t, "attn_logit_softcapping", d->attention_cap);
         hf_put_optional(t, "final_logit_softcapping", d->logit_cap);
     }
-    if (f->keys.multipliers) put_multipliers(t, d);
+    if (f->keys.multipliers) put_multipliers(t, d, f->logits_multiplied);
+    if (f->keys.use_post_norm) hf_put_bool(t, "use_post_norm", d->attention_post_norm);
     hf_put_layers(t, d, f);
     if (f->linear && d->linear) put_linear(t, d->linear);
     if (f->both_mixers) put_both(t, d);

@@ -79,6 +79,7 @@ static void put_plain_router(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "num_experts", m->n_experts);
     hf_put_int(t, "num_experts_per_tok", m->top_k);
     hf_put_int(t, "moe_intermediate_size", m->hidden);
+    if (f->shared_beside) hf_put_int(t, "shared_intermediate_size", m->shared_hidden);
     if (m->shared_hidden) hf_put_int(t, "shared_expert_intermediate_size", m->shared_hidden);
     hf_put_bool(t, "norm_topk_prob", m->normalize);
     hf_put_double(t, "router_aux_loss_coef", m->aux_loss);

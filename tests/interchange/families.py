@@ -27,6 +27,7 @@ LLAMA = dict(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hi
              num_key_value_heads=2, max_position_embeddings=SIZE, bos_token_id=None, eos_token_id=None, pad_token_id=None)
 NEOX = {k: v for k, v in LLAMA.items() if k != "num_key_value_heads"}
 FALCON = {k: v for k, v in NEOX.items() if k != "intermediate_size"}
+GRANITE = dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)
 GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, hidden_activation="gelu_pytorch_tanh")
 
 LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=16)
@@ -79,7 +80,7 @@ FAMILIES = {
     "olmo3": ("Olmo3", LLAMA | dict(sliding_window=24, num_hidden_layers=5)),
     "olmoe": ("Olmoe", LLAMA | dict(num_experts=5, num_experts_per_tok=2)),
     "smollm3": ("SmolLM3", LLAMA | dict(num_hidden_layers=5, use_sliding_window=True, sliding_window=24)),
-    "granite": ("Granite", LLAMA | dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)),
+    "granite": ("Granite", LLAMA | GRANITE),
     "phi3": ("Phi3", LLAMA | dict(sliding_window=24)),
     "phi3_longrope": ("Phi3", LLAMA | dict(original_max_position_embeddings=SIZE // 2, partial_rotary_factor=0.75) | rope(
         "longrope", partial_rotary_factor=0.75, short_factor=[1.0, 1.5, 2.0], long_factor=[1.5, 4.0, 9.0])),
@@ -152,6 +153,16 @@ FAMILIES = {
     "gemma3": ("Gemma3Text", GEMMA | LOCAL_ROPE | dict(num_hidden_layers=7)),
     "granitemoe": ("GraniteMoe", LLAMA | dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0,
                                                num_local_experts=5, num_experts_per_tok=2)),
+    "granitemoeshared": ("GraniteMoeShared", LLAMA | GRANITE | dict(num_local_experts=5, num_experts_per_tok=2, shared_intermediate_size=40)),
+    "granitemoeshared_alone": ("GraniteMoeShared", LLAMA | dict(num_local_experts=5, num_experts_per_tok=2)),
+    "granite_swa": ("GraniteSWA", LLAMA | GRANITE | dict(num_hidden_layers=5, sliding_window=24, mlp_bias=True)),
+    "granite_swa_bases": ("GraniteSWA", LLAMA | GRANITE | dict(sliding_window=24, layer_rope_theta=[0, 500.0, 10000.0], tie_word_embeddings=False,
+                                                                layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
+    "granitemoe_swa": ("GraniteMoeSWA", LLAMA | GRANITE | dict(num_hidden_layers=5, sliding_window=24, num_local_experts=5, num_experts_per_tok=2, shared_intermediate_size=40,
+                                                                layer_rope_theta=[0, 10000.0, 10000.0, 10000.0, 0])),
+    "granitemoe_swa_alone": ("GraniteMoeSWA", LLAMA | dict(sliding_window=24, num_local_experts=5, num_experts_per_tok=2)),
+    "hyperclovax": ("HyperCLOVAX", LLAMA | GRANITE | dict(head_dim=16)),
+    "hyperclovax_no_post_norm": ("HyperCLOVAX", LLAMA | dict(use_post_norm=False, attention_bias=True, mlp_bias=True)),
     "dots1": ("Dots1", LLAMA | dict(head_dim=16, n_routed_experts=5, n_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24,
                                      first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=1.5, sliding_window=24, max_window_layers=1)),
     "hunyuan_v1_dense": ("HunYuanDenseV1", LLAMA | dict(head_dim=16) | rope("dynamic", alpha=50.0, factor=1.0)),

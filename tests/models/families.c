@@ -164,6 +164,16 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"granitemoe\", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
             "\"residual_multiplier\": 0.5",
     MEMBERS
+    "\"model_type\": \"granitemoeshared\", \"num_local_experts\": 4, "
+    "\"num_experts_per_tok\": 2, \"shared_intermediate_size\": 10, \"residual_multiplier\": "
+    "0.5",
+    MEMBERS "\"model_type\": \"granite_swa\", \"sliding_window\": 3, \"layer_rope_theta\": [0, "
+            "500.0, 10000.0, 0]",
+    MEMBERS "\"model_type\": \"granitemoe_swa\", \"num_local_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"shared_intermediate_size\": 10, \"sliding_window\": 3",
+    MEMBERS "\"model_type\": \"hyperclovax\", \"logits_scaling\": 0.5, \"residual_multiplier\": "
+            "0.5",
+    MEMBERS
     "\"model_type\": \"dots1\", \"n_routed_experts\": 4, \"n_shared_experts\": 1, "
     "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"first_k_dense_replace\": 1, "
     "\"norm_topk_prob\": true, \"sliding_window\": 3, \"max_window_layers\": 2",

@@ -190,6 +190,44 @@ static const Pair pairs[] = {
       "norm: {eps: 1e-6}, rope: {base: 10000.0}, embedding_scale: 12.0, attention_scale: 0.015625, "
       "residual_scale: 0.22, logit_divisor: 8.0, layers: [{sparse: true}], mixture: {n_experts: 4, "
       "top_k: 2, hidden: 12}" },
+    { SIZES "\"model_type\": \"granitemoeshared\", \"num_local_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"shared_intermediate_size\": 10, "
+            "\"attention_multiplier\": 0.25",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, rope: {base: 10000.0}, attention_scale: 0.25, layers: [{sparse: true}], "
+      "mixture: {n_experts: 4, top_k: 2, hidden: 12, shared_hidden: 10}" },
+    { SIZES "\"model_type\": \"granitemoeshared\", \"num_local_experts\": 4, "
+            "\"shared_intermediate_size\": 0",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, rope: {base: 10000.0}, attention_scale: 1.0, layers: [{sparse: true}], "
+      "mixture: {n_experts: 4, top_k: 2, hidden: 12}" },
+    { SIZES "\"model_type\": \"granite_swa\", \"sliding_window\": 4, \"rope_theta\": 500.0",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-5}, rope: {base: 500.0}, attention_scale: 1.0, attention_sinks: true, "
+      "layers: [{}, {count: 3, window: 4}]" },
+    { SIZES "\"model_type\": \"granite_swa\", \"sliding_window\": 4, \"layer_rope_theta\": [0, "
+            "500.0, 20.0, 0.0], \"residual_multiplier\": 0.22",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-5}, attention_scale: 1.0, attention_sinks: true, residual_scale: 0.22, "
+      "layers: [{}, {window: 4, rope: {base: 500.0}}, {window: 4, rope: {base: 20.0}}, {window: "
+      "4}]" },
+    { SIZES "\"model_type\": \"granitemoe_swa\", \"num_local_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"shared_intermediate_size\": 10, \"sliding_window\": 4, "
+            "\"layer_types\": [\"full_attention\", \"full_attention\", \"sliding_attention\", "
+            "\"full_attention\"], \"layer_rope_theta\": [0, 0, 20.0, 0]",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, attention_scale: 1.0, attention_sinks: true, layers: [{count: 2, sparse: "
+      "true}, {window: 4, sparse: true, rope: {base: 20.0}}, {sparse: true}], mixture: {n_experts: "
+      "4, top_k: 2, hidden: 12, shared_hidden: 10}" },
+    { SIZES "\"model_type\": \"hyperclovax\", \"attention_multiplier\": null, "
+            "\"logits_scaling\": 0.125, \"embedding_multiplier\": 10.0",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, norm_behind: true, rope: {base: 10000.0}, embedding_scale: 10.0, "
+      "logit_divisor: 8.0" },
+    { SIZES "\"model_type\": \"hyperclovax\", \"attention_multiplier\": 0.25, "
+            "\"use_post_norm\": false, \"mlp_bias\": true",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, rope: {base: 10000.0}, attention_scale: 0.25, ffn_bias: true" },
     { SIZES
       "\"model_type\": \"dots1\", \"n_routed_experts\": 8, \"n_shared_experts\": 2, "
       "\"num_experts_per_tok\": 3, \"moe_intermediate_size\": 6, \"first_k_dense_replace\": 1, "
@@ -556,9 +594,13 @@ TEST(the_class_of_a_decoder_has_each_of_its_options)
                              "true}, {no_mixer: true}, {no_ffn: true}, {no_mixer: true}], "
                              "state_space: {heads: 3, head_width: 5, state_width: 6}"),
                     "the closest is NemotronHForCausalLM, but for norm after attention");
+    assert_string_equal(class_of(a, DECODER_SETTINGS
+                                 "rope: {}, layers: [{sparse: true}], mixture: {n_experts: "
+                                 "4, top_k: 2, hidden: 6, shared_hidden: 6}"),
+                        "granitemoeshared");
     assert_contains(class_of(a, DECODER_SETTINGS
                              "rope: {}, layers: [{sparse: true}], mixture: {n_experts: "
-                             "4, top_k: 2, hidden: 6, shared_hidden: 6}"),
+                             "4, top_k: 2, hidden: 6, shared_hidden: 6, score: sigmoid}"),
                     "no standard class");
     arena_free(a);
 }
