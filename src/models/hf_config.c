@@ -97,6 +97,12 @@ static const Norm *norm_of(HfReading *r, int64_t width)
     return arena_copy(r->arena, &n, sizeof n);
 }
 
+/* What a key decides, if it counts in the class. */
+static bool option(bool counts, const bool *given, bool otherwise)
+{
+    return counts && (given ? *given : otherwise);
+}
+
 static void read_norms(HfReading *r)
 {
     const HfFamily *f = r->family;
@@ -109,7 +115,8 @@ static void read_norms(HfReading *r)
     const bool behind =
         f->post_norm || f->sandwich || (f->keys.use_post_norm && r->c.use_post_norm);
     if (behind) d->attention_post_norm = d->ffn_post_norm = n;
-    const bool asked = f->keys.use_qk_norm && r->c.use_qk_norm;
+    const bool asked = (f->keys.use_qk_norm && r->c.use_qk_norm) ||
+                       option(f->keys.qk_layernorm, r->c.qk_layernorm, true);
     if (f->qk_norm || asked) d->qk_norm = norm_of(r, d->head_width);
     d->qkv_clip = f->keys.clip_qkv && r->c.clip_qkv ? *r->c.clip_qkv : 0;
     d->qk_norm_by_head = f->norm_by_head && d->qk_norm;
@@ -127,7 +134,7 @@ static Error *refuse(const HfReading *r)
     const HfFamily *f = r->family;
     if (c->clip_qkv && !f->keys.clip_qkv)
         return hf_unknown(r, "clip_qkv", "only null is: the class bounds nothing");
-    if (c->qk_layernorm)
+    if (c->qk_layernorm && *c->qk_layernorm && !f->keys.qk_layernorm)
         return hf_unknown(r, "qk_layernorm", "only false is: no norms of queries and keys");
     const bool has_norm = f->keys.use_qk_norm || f->qk_norm || f->qk_norm_width;
     if (c->use_qk_norm && !has_norm)
@@ -267,12 +274,6 @@ static Residual residual_of(const HfReading *r)
     const bool parallel = f->keys.use_parallel_residual && given ? *given : f->side_by_side;
     if (!parallel) return RESIDUAL_SERIAL;
     return f->one_norm ? RESIDUAL_ONE_NORM : RESIDUAL_TWO_NORMS;
-}
-
-/* What a key decides, if it counts in the class. */
-static bool option(bool counts, const bool *given, bool otherwise)
-{
-    return counts && (given ? *given : otherwise);
 }
 
 static void read_biases(const HfReading *r)

@@ -64,6 +64,9 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
             return hf_unknown(r, "sliding_window_pattern", "known are positive integers");
         *out = (r->family->windows == HF_WINDOW_BEHIND ? i : i + 1) % pattern != 0;
         break;
+    case HF_WINDOW_NAMED:
+        *out = false;
+        break;
     case HF_WINDOW_UPPER:
         *out = i >= bound;
         break;
@@ -81,7 +84,8 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
 
 int64_t hf_n_ahead(const HfReading *r)
 {
-    return r->family->keys.num_nextn_predict_layers ? r->c.num_nextn_predict_layers : 0;
+    const int64_t *n = r->c.num_nextn_predict_layers;
+    return r->family->keys.num_nextn_predict_layers && n ? *n : 0;
 }
 
 static bool is_sparse(const HfReading *r, int64_t i)
@@ -95,7 +99,7 @@ static bool is_sparse(const HfReading *r, int64_t i)
         const int64_t *first = hf_count(r, r->family->first_sparse_key);
         return i >= (first ? *first : r->family->first_sparse);
     }
-    if (r->family->keys.mlp_layer_types) return i > 0;
+    if (r->family->keys.mlp_layer_types) return i >= r->family->first_sparse;
     if (r->family->ernie_moe)
         return (i + 1) % c->moe_layer_interval == 0 && i >= c->moe_layer_start_index &&
                (c->moe_layer_end_index < 0 || i <= c->moe_layer_end_index);

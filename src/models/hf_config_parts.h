@@ -30,7 +30,7 @@ typedef struct HfConfig {
         *n_shared_experts, *first_k_dense_replace, *num_shared_experts, *num_dense_layers;
     double route_scale;
     bool mup_enabled;
-    int64_t num_nextn_predict_layers;
+    const int64_t *num_nextn_predict_layers;
     const int64_t *n_group, *topk_group;
     const char *topk_method, *scoring_func;
     int64_t moe_layer_freq;
@@ -60,7 +60,8 @@ typedef struct HfConfig {
     const FloatList *layer_rope_theta;
     bool use_post_norm;
     const bool *use_parallel_residual;
-    bool qk_layernorm, use_qk_norm;
+    const bool *qk_layernorm;
+    bool use_qk_norm;
     bool alibi, new_decoder_architecture, multi_query, parallel_attn, bias;
     const int64_t *num_kv_heads, *ffn_hidden_size, *num_ln_in_parallel_attn;
     const char *activation;

@@ -13,7 +13,8 @@ typedef struct HfKeys {
     bool no_rope_layers;
     bool multipliers; /* of embeddings, scores, what layers add, and logits */
     bool logit_scale, use_parallel_residual;
-    bool use_qk_norm; /* of each head, before rope */
+    bool use_qk_norm;  /* of each head, before rope */
+    bool qk_layernorm; /* likewise, unless it is false */
     bool clip_qkv;
     bool use_sliding_window;
     bool topk_method; /* scores are a softmax, and it says whether experts have groups */
@@ -40,6 +41,7 @@ typedef enum HfWindows {
     HF_WINDOW_ALTERNATING,
     HF_WINDOW_BEHIND, /* by a pattern, whose first layer has none */
     HF_WINDOW_PATTERN,
+    HF_WINDOW_NAMED, /* there is none in others; each type of layer has a rope of its own */
     HF_WINDOW_UPPER,
     HF_WINDOW_LOWER,   /* in every second one of the lower layers */
     HF_WINDOW_NO_ROPE, /* in layers whose positions do not turn */

@@ -391,6 +391,21 @@ const HfName hf_hyperclovax_names[] = {
     { 0 },
 };
 
+const HfName hf_persimmon_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.query_key_value.*",
+      HF_HEAD_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.query_key_value.*", HF_HEAD_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.query_key_value.*",
+      HF_HEAD_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.dense.*", HF_SAME },
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.dense_h_to_4h.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.dense_4h_to_h.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.final_layernorm.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_hunyuan_names[] = {
     { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.query_layernorm.*", HF_SAME },
     { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.key_layernorm.*", HF_SAME },

@@ -137,6 +137,20 @@ static void put_kinds(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_of_layers(t, "layer_types", d, put_attention_type);
 }
 
+/* Layers with a window may have another rope. */
+static void put_both_ropes(Text *t, const RopeScaling *full, const RopeScaling *local,
+                           const HfFamily *f)
+{
+    Text both = { 0 };
+    text_putc(&both, '{');
+    put_rope(&both, "full_attention", full, f, true, 0);
+    put_rope(&both, "sliding_attention", local, f, true, 0);
+    hf_put_key(t, "rope_parameters");
+    text_add(t, both.ptr, both.len);
+    text_putc(t, '}');
+    text_free(&both);
+}
+
 void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
 {
     const DecoderLayer *local = local_layer(d), *full = hf_turning_layer(d);
@@ -151,6 +165,10 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.layer_rope_theta) hf_put_of_layers(t, "layer_rope_theta", d, put_base);
     if (f->keys.no_rope_layers) hf_put_of_layers(t, "no_rope_layers", d, put_turns);
     if (!full) return;
+    if (f->windows == HF_WINDOW_NAMED) {
+        put_both_ropes(t, full->rope, local && local->n_rope ? local->rope : full->rope, f);
+        return;
+    }
     hf_put_double(t, f->theta_key ? f->theta_key : "rope_theta", full->rope->base);
     if (f->rotary_share > 0)
         hf_put_double(t, f->share_key ? f->share_key : "partial_rotary_factor",
@@ -166,12 +184,5 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_double(t, "rope_local_base_freq", local->rope->base);
         return;
     }
-    Text both = { 0 };
-    text_putc(&both, '{');
-    put_rope(&both, "full_attention", full->rope, f, true, 0);
-    put_rope(&both, "sliding_attention", local->rope, f, true, 0);
-    hf_put_key(t, "rope_parameters");
-    text_add(t, both.ptr, both.len);
-    text_putc(t, '}');
-    text_free(&both);
+    put_both_ropes(t, full->rope, local->rope, f);
 }

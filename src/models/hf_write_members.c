@@ -173,6 +173,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->state_space && d->linear) put_state_space(t, d, f->state_space);
     if (f->keys.mup_enabled) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
     if (f->keys.clip_qkv) hf_put_optional(t, "clip_qkv", d->qkv_clip);
+    if (f->keys.qk_layernorm) hf_put_bool(t, "qk_layernorm", d->qk_norm);
     if (f->keys.use_qk_norm) hf_put_bool(t, "use_qk_norm", d->qk_norm);
     hf_put_moe(t, d, f);
 }

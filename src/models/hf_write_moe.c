@@ -86,7 +86,10 @@ static void put_plain_router(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.use_expert_bias) hf_put_bool(t, "use_expert_bias", moe_has_biases(m));
     if (f->factor_key) hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
     if (f->first_sparse_key) hf_put_int(t, f->first_sparse_key, first_sparse(d));
-    hf_put_of_layers(t, "mlp_only_layers", d, put_dense_index);
+    if (f->keys.mlp_layer_types)
+        hf_put_of_layers(t, "mlp_layer_types", d, put_ffn_type);
+    else
+        hf_put_of_layers(t, "mlp_only_layers", d, put_dense_index);
 }
 
 void hf_put_moe(Text *t, const Decoder *d, const HfFamily *f)

@@ -173,6 +173,13 @@ static const char *const families[] = {
             "\"num_experts_per_tok\": 2, \"shared_intermediate_size\": 10, \"sliding_window\": 3",
     MEMBERS "\"model_type\": \"hyperclovax\", \"logits_scaling\": 0.5, \"residual_multiplier\": "
             "0.5",
+    SIZES "\"model_type\": \"persimmon\", \"tie_word_embeddings\": false",
+    MEMBERS "\"model_type\": \"mellum\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"sliding_window\": 3, "
+            "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"sliding_attention\", "
+            "\"full_attention\"], \"mlp_layer_types\": [\"dense\", \"sparse\", \"sparse\", "
+            "\"sparse\"], \"rope_parameters\": {\"full_attention\": {\"rope_theta\": 500.0}, "
+            "\"sliding_attention\": {\"rope_theta\": 20.0}}",
     MEMBERS
     "\"model_type\": \"dots1\", \"n_routed_experts\": 4, \"n_shared_experts\": 1, "
     "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"first_k_dense_replace\": 1, "

@@ -228,6 +228,36 @@ static const Pair pairs[] = {
             "\"use_post_norm\": false, \"mlp_bias\": true",
       DECODER_SETTINGS
       "norm: {eps: 1e-6}, rope: {base: 10000.0}, attention_scale: 0.25, ffn_bias: true" },
+    { SIZES "\"model_type\": \"persimmon\", \"hidden_act\": \"relu2\"",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, qkv_bias: true, out_bias: true, "
+      "ffn_bias: true, gated: false, activation: relu_squared, norm: {type: layer, eps: 1e-5, "
+      "bias: "
+      "true}, qk_norm: head, rope: {base: 10000.0, width: 2}" },
+    { SIZES "\"model_type\": \"persimmon\", \"qk_layernorm\": false, \"partial_rotary_factor\": "
+            "1.0, \"hidden_act\": \"gelu\"",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, qkv_bias: true, out_bias: true, "
+      "ffn_bias: true, gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, "
+      "rope: {base: 10000.0}" },
+    { SIZES "\"model_type\": \"mellum\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_nextn_predict_layers\": null, "
+            "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"rope_parameters\": "
+            "{\"full_attention\": {\"rope_theta\": 500.0}, \"sliding_attention\": {\"rope_theta\": "
+            "20.0}}",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, qk_norm: head, rope: {base: 500.0}, layers: [{sparse: true}], mixture: "
+      "{n_experts: 4, top_k: 2, hidden: 6}" },
+    { SIZES "\"model_type\": \"mellum\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"norm_topk_prob\": false, "
+            "\"sliding_window\": 4, \"layer_types\": [\"full_attention\", \"sliding_attention\", "
+            "\"sliding_attention\", \"sliding_attention\"], \"mlp_layer_types\": [\"sparse\", "
+            "\"dense\", \"dense\", \"dense\"], \"rope_parameters\": {\"full_attention\": "
+            "{\"rope_theta\": 500.0}, \"sliding_attention\": {\"rope_theta\": 20.0}}",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, qk_norm: head, rope: {base: 500.0}, layers: [{sparse: true}, {count: 3, "
+      "window: 4, rope: {base: 20.0}}], mixture: {n_experts: 4, top_k: 2, hidden: 6, normalize: "
+      "false}" },
     { SIZES
       "\"model_type\": \"dots1\", \"n_routed_experts\": 8, \"n_shared_experts\": 2, "
       "\"num_experts_per_tok\": 3, \"moe_intermediate_size\": 6, \"first_k_dense_replace\": 1, "
