@@ -333,6 +333,7 @@ static Error *read_decoder(HfReading *r)
             cap(r, "attn_logit_softcapping", c->attn_logit_softcapping, f->attention_cap);
     d->logit_cap = cap(r, "final_logit_softcapping", c->final_logit_softcapping, f->logit_cap);
     if (f->keys.multipliers) TRY(read_multipliers(r));
+    if (f->keys.scale_depth) hf_read_scales(r);
     if (f->keys.logit_scale) TRY(read_logit_scale(r));
     d->scale_by_layer = f->scale_by_layer && c->scale_attn_by_inverse_layer_idx;
     d->is_tied = is_tied(r);

@@ -1,4 +1,5 @@
-/* hf_config_multipliers.c - the numbers that Falcon-H1 multiplies parts of its blocks by. */
+/* hf_config_multipliers.c - the numbers that Falcon-H1 multiplies parts of its blocks by, and those
+ * of MiniCPM. */
 #include "models/hf_config_parts.h"
 
 /* Number i of a list; without one it is 1. */
@@ -43,4 +44,21 @@ Error *hf_read_multipliers(HfReading *r)
     if (c->key_multiplier != 1)
         d->attention_scale = c->key_multiplier / sqrt((double)d->head_width);
     return NULL;
+}
+
+/* Where the file says null, nothing is multiplied; where it is silent, the class has a number. */
+void hf_read_scales(HfReading *r)
+{
+    const HfConfig *c = &r->c;
+    Decoder *d = r->d;
+    const double root = sqrt((double)d->n_layer), width = (double)d->width;
+    const double depth = c->scale_depth                     ? *c->scale_depth
+                         : yaml_get(r->root, "scale_depth") ? root
+                                                            : 1.4;
+    const double base = c->dim_model_base                     ? (double)*c->dim_model_base
+                        : yaml_get(r->root, "dim_model_base") ? width
+                                                              : 256;
+    d->embedding_scale = unless_one(c->scale_emb);
+    d->residual_scale = unless_one(depth / root);
+    d->logit_divisor = unless_one(width / base);
 }

@@ -54,7 +54,9 @@ typedef struct HfConfig {
     double router_jitter_noise;
     const double *clip_qkv;
     double embedding_multiplier, residual_multiplier, logits_scaling;
-    const double *attention_multiplier;
+    const double *attention_multiplier, *scale_depth;
+    double scale_emb;
+    const int64_t *dim_model_base;
     IntList no_rope_layers; /* 1: positions turn */
     int64_t no_rope_layer_interval;
     const FloatList *layer_rope_theta;
@@ -154,6 +156,8 @@ Error *hf_read_linear(HfReading *r);
 Error *hf_read_mixer(const HfReading *r, int64_t i, Mixer *out);
 /* hf_config_multipliers.c: those of Falcon-H1. */
 Error *hf_read_multipliers(HfReading *r);
+/* Those of MiniCPM, after the sizes. */
+void hf_read_scales(HfReading *r);
 /* hf_config_conv.c: sizes of short convolutions. */
 Error *hf_read_conv(HfReading *r);
 /* The width of feed-forward layers beside them. */

@@ -12,6 +12,7 @@ typedef struct HfKeys {
     bool use_qkv_bias; /* or qkv_bias */
     bool no_rope_layers;
     bool multipliers; /* of embeddings, scores, what layers add, and logits */
+    bool scale_depth; /* of what all layers add together, beside those of embeddings and logits */
     bool logit_scale, use_parallel_residual;
     bool use_qk_norm;  /* of each head, before rope */
     bool qk_layernorm; /* likewise, unless it is false */

@@ -113,6 +113,26 @@ static void put_multipliers(Text *t, const Decoder *d, bool multiplied)
     hf_put_double(t, "logits_scaling", multiplied ? 1 / divisor : divisor);
 }
 
+/* A number that gives the scale of a layer again, the shorter one if there are several. */
+static double depth_of(double scale, double root)
+{
+    const double x = scale * root,
+                 near[] = { rint(1e9 * x) / 1e9, x, nextafter(x, 0), nextafter(x, INFINITY) };
+    for (int i = 0; i < 4; i++)
+        if (near[i] / root == scale) return near[i];
+    return x;
+}
+
+static void put_scales(Text *t, const Decoder *d)
+{
+    const double of_layers = d->residual_scale != 0 ? d->residual_scale : 1,
+                 base =
+                     d->logit_divisor != 0 ? (double)d->width / d->logit_divisor : (double)d->width;
+    hf_put_double(t, "scale_emb", d->embedding_scale != 0 ? d->embedding_scale : 1);
+    hf_put_double(t, "scale_depth", depth_of(of_layers, sqrt((double)d->n_layer)));
+    hf_put_int(t, "dim_model_base", base >= 1 && base <= 2147483647 ? (int64_t)rint(base) : 1);
+}
+
 static void put_dropout(Text *t, const Decoder *d, const HfFamily *f)
 {
     const char *of_layers = f->dropout_key, *embedding = f->embedding_dropout_key;
@@ -163,6 +183,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_optional(t, "attn_logit_softcapping", d->attention_cap);
         hf_put_optional(t, "final_logit_softcapping", d->logit_cap);
     }
+    if (f->keys.scale_depth) put_scales(t, d);
     if (f->keys.multipliers) put_multipliers(t, d, f->logits_multiplied);
     if (f->keys.use_post_norm) hf_put_bool(t, "use_post_norm", d->attention_post_norm);
     hf_put_layers(t, d, f);

@@ -106,6 +106,9 @@ FAMILIES = {
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "glm4_moe_lite": ("Glm4MoeLite", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=True, mlp_layer_types=["sparse", "dense", "sparse"])),
     "youtu": ("Youtu", LATENT | dict(q_lora_rank=20)),
+    "minicpm3": ("MiniCPM3", LATENT | dict(q_lora_rank=20, v_head_dim=None, scale_emb=3.0, scale_depth=0.7, dim_model_base=12, attention_bias=True, mlp_bias=True)),
+    "minicpm3_plain": ("MiniCPM3", LATENT | dict(q_lora_rank=None, scale_depth=None, dim_model_base=None, tie_word_embeddings=False) | rope(
+        "longrope", short_factor=[1.0, 1.5, 2.0, 3.0], long_factor=[1.5, 4.0, 9.0, 9.5], original_max_position_embeddings=SIZE)),
     "gpt_oss": ("GptOss", LLAMA | dict(head_dim=16, num_local_experts=5, num_experts_per_tok=2, sliding_window=24) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, truncate=False)),
     "apertus": ("Apertus", LLAMA | rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),

@@ -237,6 +237,8 @@ static const char *const families[] = {
     "\"n_head\": 6, \"seq_length\": 32",
     "\"model_type\": \"mpt\", \"vocab_size\": 16, \"d_model\": 16, \"n_layers\": 4, \"n_heads\": "
     "4, \"max_seq_len\": 32, \"attn_config\": {\"clip_qkv\": 0.5, \"softmax_scale\": 0.7}",
+    LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": 10, \"scale_emb\": 3.0, "
+           "\"dim_model_base\": 8",
     LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null, \"v_head_dim\": 3",
 };
 

@@ -432,6 +432,23 @@ static const Pair pairs[] = {
                       "{}, layers: [{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 8, "
                       "top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, "
                       "n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": null, \"scale_depth\": 0.7, "
+             "\"dim_model_base\": 3, \"rope_interleave\": false",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-5}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, rope: {}, "
+      "embedding_scale: 12.0, residual_scale: 0.35, logit_divisor: 2.6666666666666665" },
+    { LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": 4, \"scale_depth\": null, "
+             "\"dim_model_base\": null, \"scale_emb\": 1, \"mlp_bias\": true",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-5}, latent: {key_rank: 6, query_rank: 4, rope_width: 2, value_width: 3}, "
+      "rope: {}, ffn_bias: true" },
+    { "\"model_type\": \"minicpm3\", \"vocab_size\": 16, \"hidden_size\": 8, "
+      "\"intermediate_size\": 12, \"num_hidden_layers\": 4, \"num_attention_heads\": 2, "
+      "\"max_position_embeddings\": 32, \"tie_word_embeddings\": false, \"kv_lora_rank\": 6, "
+      "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 2, \"q_lora_rank\": null",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-5}, latent: {key_rank: 6, rope_width: 2, value_width: 4}, rope: {}, "
+      "embedding_scale: 12.0, residual_scale: 0.7, logit_divisor: 0.03125" },
     { LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null", LATENT_SETTINGS
       "norm: {eps: 1e-6}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, rope: {}" },
     { SIZES
