@@ -173,6 +173,8 @@ static Error *read_heads(HfReading *r)
     d->head_width = c->head_dim ? *c->head_dim : f->head_width;
     if (d->n_head_q % d->n_head_kv)
         return hf_unknown(r, "num_key_value_heads", "it must divide num_attention_heads");
+    if (f->sharded_heads && d->width % HF_SHARDS)
+        return hf_unknown(r, "n_embd", "it must be a multiple of 4: files have heads in 4 shards");
     if (f->latent) TRY(hf_read_latent(r));
     if (!d->head_width && d->width % d->n_head_q)
         return hf_unknown(r, "num_attention_heads", "it must divide hidden_size");

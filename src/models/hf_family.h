@@ -96,6 +96,7 @@ typedef struct HfFamily {
     bool interleaved;        /* features that turn together lie side by side */
     bool heads_divide_width; /* even if head_dim is given */
     bool heads_fill_width;   /* they are as wide as the width divided by their number */
+    bool sharded_heads;      /* their rows, in HF_SHARDS equal parts */
     bool no_groups;          /* as many key heads as query heads, whatever config.json says */
     bool unscaled;           /* scores, whatever their width */
     bool out_bias;           /* behind attention, whatever config.json says */

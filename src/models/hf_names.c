@@ -460,14 +460,27 @@ const HfName hf_phi_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define OUT_OF_GPTJ \
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.out_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.fc_in.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.fc_out.*", HF_SAME }
+/* clang-format on */
+
 const HfName hf_gptj_names[] = {
     { "transformer.h.%.attention_norm.*", "transformer.h.%.ln_1.*", HF_SAME },
     { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.q_proj.*", HF_SAME },
     { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.k_proj.*", HF_SAME },
     { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.v_proj.*", HF_SAME },
-    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.out_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.fc_in.*", HF_SAME },
-    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.fc_out.*", HF_SAME },
+    OUT_OF_GPTJ,
+    { 0 },
+};
+
+const HfName hf_codegen_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.qkv_proj.*", HF_SHARD_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.qkv_proj.*", HF_SHARD_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.qkv_proj.*", HF_SHARD_VALUES },
+    OUT_OF_GPTJ,
     { 0 },
 };
 
@@ -533,6 +546,7 @@ const HfName hf_opt_names[] = {
 };
 
 #undef SINKS
+#undef OUT_OF_GPTJ
 #undef BACKBONE
 #undef STATE_SPACE
 #undef LINEAR_ATTENTION

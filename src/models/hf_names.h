@@ -3,6 +3,9 @@
 #ifndef MODELS_HF_NAMES_H
 #define MODELS_HF_NAMES_H
 
+/* Of queries, keys and values, in files that have such. */
+#define HF_SHARDS 4
+
 /* How a parameter lies in the tensors of a file. */
 typedef enum HfLayout {
     HF_SAME,
@@ -62,7 +65,11 @@ typedef enum HfLayout {
     HF_OF_TWO_NORMS,  /* the same, where RESIDUAL_TWO_NORMS is */
     HF_GROUP_QUERIES, /* rows of one tensor: for each key head its queries, the key, the value */
     HF_GROUP_KEYS,
-    HF_GROUP_VALUES
+    HF_GROUP_VALUES,
+    HF_SHARD_QUERIES, /* rows of one tensor: for each of HF_SHARDS shards its queries, values, keys
+                       */
+    HF_SHARD_VALUES,
+    HF_SHARD_KEYS
 } HfLayout;
 
 /* `%` stands for the layer, `#` for the expert, `*` at the end for "weight" or "bias". */
@@ -81,5 +88,6 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_cohere_names[], hf_granitemoe_names[], hf_hunyuan_names[], hf_hunyuan_moe_names[],
     hf_ernie_moe_names[], hf_falcon_names[], hf_phi_names[], hf_gptj_names[], hf_exaone_moe_names[],
     hf_bigcode_names[], hf_gpt_neo_names[], hf_bloom_names[], hf_mpt_names[], hf_opt_names[],
-    hf_granite_swa_names[], hf_granitemoe_swa_names[], hf_hyperclovax_names[], hf_persimmon_names[];
+    hf_granite_swa_names[], hf_granitemoe_swa_names[], hf_hyperclovax_names[], hf_persimmon_names[],
+    hf_codegen_names[];
 #endif

@@ -99,6 +99,14 @@ static void place_group(HfSource *s, const Decoder *d, HfLayout layout, int64_t 
     s->group_stride = (shared + 2) * head;
 }
 
+/* Rows of queries, keys or values of all heads within shards. */
+static void place_shard(HfSource *s, HfLayout layout, int64_t rows, int64_t width)
+{
+    s->shard = rows / HF_SHARDS;
+    s->size[0] = 3 * rows;
+    s->base = (layout - HF_SHARD_QUERIES) * s->shard * width;
+}
+
 /* Queries, keys and their norms of a layer whose positions turn. */
 static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const HfName *n,
                         const DecoderLayer *layer)
@@ -242,6 +250,10 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
     s->column_stride = 1;
     s->size[0] = rows, s->size[1] = width;
     s->row_stride = width;
+    if (layout >= HF_SHARD_QUERIES) {
+        place_shard(s, layout, rows, width);
+        return;
+    }
     if (layout >= HF_GROUP_QUERIES) {
         place_group(s, d, layout, width);
         return;
@@ -297,6 +309,7 @@ int64_t hf_source_row(const HfSource *s, int64_t row)
     const int64_t first = s->group ? head / s->group * s->group_stride : 0,
                   within = s->group ? head % s->group : head;
     if (s->head) row = first + within * s->head_stride + place_of(s, row % s->head);
+    if (s->shard) row += row / s->shard * 2 * s->shard;
     return s->base + row * s->row_stride;
 }
 

@@ -39,6 +39,8 @@ typedef struct HfSource {
     int64_t head, head_stride, turning;
     int64_t group,
         group_stride; /* so many heads lie together, and groups so many rows apart; 0: all */
+    int64_t shard;    /* of these rows, so many lie together, with as many of each of two others
+                         behind; 0:    all */
     bool interleaved, turns_last;
 } HfSource;
 

@@ -187,6 +187,8 @@ FAMILIES = {
     "phi": ("Phi", LLAMA),
     "phi_tied": ("Phi", NEOX | dict(partial_rotary_factor=0.75, tie_word_embeddings=True) | rope("linear", factor=4.0, partial_rotary_factor=0.75)),
     "gptj": ("GPTJ", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, rotary_dim=4, bos_token_id=None, eos_token_id=None)),
+    "codegen": ("CodeGen", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=64, n_layer=3, n_head=8, rotary_dim=4, bos_token_id=None, eos_token_id=None)),
+    "codegen_six_heads": ("CodeGen", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=48, n_layer=3, n_head=6, rotary_dim=8, n_inner=40, bos_token_id=None, eos_token_id=None)),
     "gpt_bigcode": ("GPTBigCode", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None)),
     "gpt_bigcode_heads": ("GPTBigCode", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None,
                                               multi_query=False, n_inner=48, scale_attn_weights=False)),
@@ -469,7 +471,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Bloom": "BloomBlock", "Mpt": "MptBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Bloom": "BloomBlock", "Mpt": "MptBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

@@ -200,6 +200,8 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"phi\", \"hidden_act\": \"gelu_new\"",
     "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"rotary_dim\": 2",
+    "\"model_type\": \"codegen\", \"vocab_size\": 16, \"n_embd\": 32, \"n_layer\": 4, \"n_head\": "
+    "8, \"n_positions\": 32, \"rotary_dim\": 2",
     LINEAR "\"model_type\": \"qwen3_5_moe_text\", \"layer_types\": [\"linear_attention\", "
            "\"full_attention\", \"full_attention\", \"linear_attention\"], \"num_experts\": 4, "
            "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "

@@ -315,6 +315,13 @@ static const Pair pairs[] = {
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 32, ffn_bias: true, head_bias: true, "
       "gated: false, activation: gelu_tanh, norm: {type: layer, eps: 1e-5, bias: true}, residual: "
       "one_norm, rope: {width: 2}, attention_dropout: 0.1" },
+    { "\"model_type\": \"codegen\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, "
+      "\"n_head\": 4, "
+      "\"n_positions\": 32, \"rotary_dim\": 2, \"n_inner\": 20",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "16, n_layer: 4, n_head_q: 4, n_head_kv: 4, ffn_hidden: 20, ffn_bias: true, head_bias: true, "
+      "gated: false, activation: gelu_tanh, norm: {type: layer, eps: 1e-5, bias: true}, residual: "
+      "one_norm, rope: {width: 2}" },
     { SIZES "\"model_type\": \"gpt_neox\", \"rotary_pct\": 1.0, \"use_parallel_residual\": false, "
             "\"attention_bias\": false, \"layer_norm_eps\": 1e-6",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "

@@ -440,5 +440,9 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
                                 "\"num_attention_heads\": 2, \"num_key_value_heads\": 2, ",
                                 row[i].type),
                    row[i].more, row[i].error);
+    hf_refuses(a,
+               "\"model_type\": \"codegen\", \"vocab_size\": 16, \"n_embd\": 6, \"n_layer\": 2, "
+               "\"n_head\": 3",
+               ", \"rotary_dim\": 2", "n_embd: 6 is not known; it must be a multiple of 4");
     arena_free(a);
 }
