@@ -204,18 +204,25 @@ static const char *gpt2_activation(const Decoder *d)
     return d->activation == ACTIVATE_GELU_TANH ? "gelu_new" : activation_name(d);
 }
 
-static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
+/* What every class has, by the names that this one has for its sizes. */
+static void put_sizes(Text *t, const Decoder *d, const HfFamily *f, const char *width,
+                      const char *layers, const char *heads, const char *positions)
 {
     hf_put_int(t, "vocab_size", d->vocab_size);
-    hf_put_int(t, "n_embd", d->width);
-    hf_put_int(t, "n_layer", d->n_layer);
-    hf_put_int(t, "n_head", d->n_head_q);
-    hf_put_int(t, "n_inner", d->hidden);
-    hf_put_int(t, "n_positions", d->sequence_length);
-    if (f->keys.multi_query) hf_put_bool(t, "multi_query", d->n_head_kv == 1);
-    hf_put_double(t, f->eps_key, d->head_norm->eps);
-    hf_put_text(t, "activation_function", gpt2_activation(d));
+    hf_put_int(t, width, d->width);
+    hf_put_int(t, layers, d->n_layer);
+    hf_put_int(t, heads, d->n_head_q);
+    hf_put_int(t, positions, d->sequence_length);
+    if (f->eps_key) hf_put_double(t, f->eps_key, d->head_norm->eps);
     hf_put_bool(t, "tie_word_embeddings", d->is_tied);
+}
+
+static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
+{
+    put_sizes(t, d, f, "n_embd", "n_layer", "n_head", "n_positions");
+    hf_put_int(t, "n_inner", d->hidden);
+    if (f->keys.multi_query) hf_put_bool(t, "multi_query", d->n_head_kv == 1);
+    hf_put_text(t, "activation_function", gpt2_activation(d));
     hf_put_double(t, "attn_pdrop", d->attention_dropout);
     put_dropout(t, d, f);
     const DecoderLayer *turning = hf_turning_layer(d);
@@ -233,16 +240,11 @@ static void put_falcon(Text *t, const Decoder *d, const HfFamily *f)
     const bool two_norms = d->residual == RESIDUAL_TWO_NORMS,
                is_old = d->n_head_kv == 1 || d->n_head_kv == d->n_head_q,
                is_new = d->residual != RESIDUAL_SERIAL && (two_norms || !is_old);
-    hf_put_int(t, "vocab_size", d->vocab_size);
-    hf_put_int(t, "hidden_size", d->width);
+    put_sizes(t, d, f, "hidden_size", "num_hidden_layers", "num_attention_heads",
+              "max_position_embeddings");
     hf_put_int(t, "ffn_hidden_size", d->hidden);
-    hf_put_int(t, "num_hidden_layers", d->n_layer);
-    hf_put_int(t, "num_attention_heads", d->n_head_q);
     hf_put_int(t, "num_kv_heads", d->n_head_kv);
-    hf_put_int(t, "max_position_embeddings", d->sequence_length);
-    hf_put_double(t, f->eps_key, d->head_norm->eps);
     hf_put_text(t, "activation", activation_name(d));
-    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
     hf_put_bool(t, "bias", d->ffn_bias);
     hf_put_bool(t, "alibi", false);
     hf_put_bool(t, "new_decoder_architecture", is_new);
@@ -265,15 +267,9 @@ static void put_neo(Text *t, const Decoder *d, const HfFamily *f)
     int64_t window = f->window;
     for (int64_t i = 0; i < d->n_layer; i++)
         if (d->layer[i].window) window = d->layer[i].window;
-    hf_put_int(t, "vocab_size", d->vocab_size);
-    hf_put_int(t, "hidden_size", d->width);
+    put_sizes(t, d, f, "hidden_size", "num_layers", "num_heads", "max_position_embeddings");
     hf_put_int(t, "intermediate_size", d->hidden);
-    hf_put_int(t, "num_layers", d->n_layer);
-    hf_put_int(t, "num_heads", d->n_head_q);
-    hf_put_int(t, "max_position_embeddings", d->sequence_length);
-    hf_put_double(t, f->eps_key, d->head_norm->eps);
     hf_put_text(t, f->activation_key, gpt2_activation(d));
-    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
     hf_put_int(t, f->window_key, window);
     hf_put_of_layers(t, "attention_types", d, put_neo_kind);
     put_dropout(t, d, f);
@@ -282,13 +278,7 @@ static void put_neo(Text *t, const Decoder *d, const HfFamily *f)
 
 static void put_bloom(Text *t, const Decoder *d, const HfFamily *f)
 {
-    hf_put_int(t, "vocab_size", d->vocab_size);
-    hf_put_int(t, "hidden_size", d->width);
-    hf_put_int(t, "n_layer", d->n_layer);
-    hf_put_int(t, "n_head", d->n_head_q);
-    hf_put_int(t, "seq_length", d->sequence_length);
-    hf_put_double(t, f->eps_key, d->head_norm->eps);
-    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
+    put_sizes(t, d, f, "hidden_size", "n_layer", "n_head", "seq_length");
     put_dropout(t, d, f);
     hf_put_double(t, "attention_dropout", d->attention_dropout);
 }
@@ -298,13 +288,7 @@ static void put_bloom(Text *t, const Decoder *d, const HfFamily *f)
 static void put_mpt(Text *t, const Decoder *d, const HfFamily *f)
 {
     Text options = { 0 };
-    hf_put_int(t, "vocab_size", d->vocab_size);
-    hf_put_int(t, "d_model", d->width);
-    hf_put_int(t, "n_layers", d->n_layer);
-    hf_put_int(t, "n_heads", d->n_head_q);
-    hf_put_int(t, "max_seq_len", d->sequence_length);
-    hf_put_double(t, f->eps_key, d->head_norm->eps);
-    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
+    put_sizes(t, d, f, "d_model", "n_layers", "n_heads", "max_seq_len");
     text_putc(&options, '{');
     hf_put_int(&options, "attn_pdrop", 0);
     hf_put_bool(&options, "alibi", true);
@@ -319,14 +303,10 @@ static void put_mpt(Text *t, const Decoder *d, const HfFamily *f)
 
 static void put_opt(Text *t, const Decoder *d, const HfFamily *f)
 {
-    hf_put_int(t, "vocab_size", d->vocab_size);
-    hf_put_int(t, "hidden_size", d->width);
+    put_sizes(t, d, f, "hidden_size", "num_hidden_layers", "num_attention_heads",
+              "max_position_embeddings");
     hf_put_int(t, "ffn_dim", d->hidden);
-    hf_put_int(t, "num_hidden_layers", d->n_layer);
-    hf_put_int(t, "num_attention_heads", d->n_head_q);
-    hf_put_int(t, "max_position_embeddings", d->sequence_length);
     hf_put_text(t, f->activation_key, activation_name(d));
-    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
     hf_put_bool(t, "enable_bias", d->ffn_bias);
     hf_put_bool(t, "layer_norm_elementwise_affine", d->head_norm->has_weight);
     put_dropout(t, d, f);

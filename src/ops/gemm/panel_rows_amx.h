@@ -9,8 +9,7 @@
 
 enum {
     PANEL_GROUP = 2 * MR, /* rows of A that are multiplied together */
-    PANEL_NEAR =
-        16384, /* bytes that a single group asks for ahead; several ask for the next panel */
+    PANEL_NEAR = 16384,   /* bytes that one group asks for ahead; several: the next panel */
 };
 
 /* The scratch of a thread. */
