@@ -31,6 +31,14 @@ const char *hf_text(const HfReading *r, const char *key)
     return v && v->type == YAML_STRING ? v->text : NULL;
 }
 
+Error *hf_read_fields(const HfReading *r, const Field *fields, void *to)
+{
+    Problems problems = { .arena = r->arena };
+    FieldReader reader = { .arena = r->arena, .problems = &problems };
+    fields_fill(&reader, fields, r->root, true, to);
+    return problems_error(&problems);
+}
+
 static Error *read_activation(HfReading *r)
 {
     static const struct {
@@ -48,10 +56,9 @@ static Error *read_activation(HfReading *r)
                   { "relu2", ACTIVATE_RELU_SQUARED },
                   { "xielu", ACTIVATE_XIELU } };
     const HfFamily *f = r->family;
-    const bool is_gpt2 = f->gpt2_keys, of_gemma = f->scaled_embedding;
-    const bool is_newer = is_gpt2 || f->soft_caps || (of_gemma && !r->c.hidden_act);
+    const bool of_gemma = f->scaled_embedding;
+    const bool is_newer = f->soft_caps || (of_gemma && !r->c.hidden_act);
     const char *key = f->activation_key ? f->activation_key
-                      : is_gpt2         ? "activation_function"
                       : is_newer        ? "hidden_activation"
                                         : "hidden_act";
     const char *name = f->activation_key ? hf_text(r, key)
@@ -86,7 +93,7 @@ static Error *bound_gates(HfReading *r)
 static const Norm *norm_of(HfReading *r, int64_t width)
 {
     const HfFamily *f = r->family;
-    const bool bare = f->no_norm_weight || (f->opt_keys && !r->c.layer_norm_elementwise_affine);
+    const bool bare = f->no_norm_weight || r->bare_norms;
     const char *key = f->eps_key ? f->eps_key : "rms_norm_eps";
     const Norm n = { .type = f->layer_norm ? NORM_LAYER : NORM_PYTORCH_RMS,
                      .width = width,
@@ -148,8 +155,7 @@ static Error *read_dropout(HfReading *r)
     const HfConfig *c = &r->c;
     const HfFamily *f = r->family;
     Decoder *d = r->d;
-    const double *attention = f->gpt2_keys ? c->attn_pdrop : c->attention_dropout;
-    d->attention_dropout = attention ? *attention : f->dropout;
+    d->attention_dropout = c->attention_dropout ? *c->attention_dropout : f->dropout;
     if (!f->dropout_key) return NULL;
     const double of_layers = hf_number(r->root, f->dropout_key, f->dropout);
     if (f->no_dropout) return of_layers > 0 ? hf_unknown(r, f->dropout_key, "only 0.0 is") : NULL;
@@ -167,9 +173,7 @@ static Error *read_heads(HfReading *r)
     d->n_head_q = c->num_attention_heads ? *c->num_attention_heads : f->n_heads;
     if (!d->n_head_q) return hf_unknown(r, "num_attention_heads", "it is needed");
     d->n_head_kv = f->n_key_heads ? f->n_key_heads : d->n_head_q;
-    if (f->keys.multi_query && c->multi_query) d->n_head_kv = 1;
-    if (c->num_key_value_heads && !f->no_groups && !f->keys.multi_query)
-        d->n_head_kv = *c->num_key_value_heads;
+    if (c->num_key_value_heads && !f->no_groups) d->n_head_kv = *c->num_key_value_heads;
     d->head_width = c->head_dim ? *c->head_dim : f->head_width;
     if (d->n_head_q % d->n_head_kv)
         return hf_unknown(r, "num_key_value_heads", "it must divide num_attention_heads");
@@ -200,14 +204,13 @@ static Error *read_sizes(HfReading *r)
         c->max_position_embeddings ? *c->max_position_embeddings : f->max_positions;
     if (f->no_attention) return NULL;
     TRY(read_heads(r));
-    const bool is_gpt2 = f->gpt2_keys;
-    const int64_t *hidden = is_gpt2 ? c->n_inner : c->intermediate_size;
+    const int64_t *hidden = c->intermediate_size;
     if (f->short_conv && c->block_ff_dim) hidden = c->block_ff_dim;
     if (f->no_dense) hidden = hf_count(r, "moe_intermediate_size");
-    if (!hidden && !is_gpt2)
+    if (!hidden)
         return hf_unknown(r, f->no_dense ? "moe_intermediate_size" : "intermediate_size",
                           "it is needed");
-    d->hidden = hidden ? *hidden : 4 * d->width;
+    d->hidden = *hidden;
     if (f->keys.block_ff_dim) TRY(hf_adjust_hidden(r));
     if (f->shared_alone)
         d->hidden = c->shared_intermediate_size ? *c->shared_intermediate_size : 1024;
@@ -228,8 +231,7 @@ static double attention_scale(const HfReading *r)
 {
     if (r->family->soft_caps)
         return 1 / sqrt(r->c.query_pre_attn_scalar ? *r->c.query_pre_attn_scalar : 256);
-    if (r->family->unscaled) return 1;
-    return r->family->scale_by_layer && !r->c.scale_attn_weights ? 1 : 0;
+    return r->family->unscaled ? 1 : 0;
 }
 
 /* null means none, silence what the class has. */
@@ -272,7 +274,7 @@ static Residual residual_of(const HfReading *r)
 {
     const HfFamily *f = r->family;
     const bool *given = r->c.use_parallel_residual;
-    if (f->falcon_keys) return hf_falcon_residual(r);
+    if (r->d->residual != RESIDUAL_SERIAL) return r->d->residual; /* options of its own said so */
     const bool parallel = f->keys.use_parallel_residual && given ? *given : f->side_by_side;
     if (!parallel) return RESIDUAL_SERIAL;
     return f->one_norm ? RESIDUAL_ONE_NORM : RESIDUAL_TWO_NORMS;
@@ -319,11 +321,7 @@ static Error *read_decoder(HfReading *r)
     Decoder *d = r->d;
     d->name = "huggingface_pretrained_model";
     d->block_class = f->block_class;
-    if (f->falcon_keys) TRY(hf_read_falcon(r));
-    if (f->neo_keys) TRY(hf_read_neo(r));
-    if (f->bloom_keys) TRY(hf_read_bloom(r));
-    if (f->mpt_keys) TRY(hf_read_mpt(r));
-    if (f->opt_keys) TRY(hf_read_opt(r));
+    if (f->dialect) TRY(f->dialect->read(r));
     if (d->alibi == 0) d->alibi = f->alibi;
     TRY(read_sizes(r));
     TRY(refuse(r));
@@ -337,7 +335,6 @@ static Error *read_decoder(HfReading *r)
     if (f->keys.multipliers) TRY(read_multipliers(r));
     if (f->keys.scale_depth) hf_read_scales(r);
     if (f->keys.logit_scale) TRY(read_logit_scale(r));
-    d->scale_by_layer = f->scale_by_layer && c->scale_attn_by_inverse_layer_idx;
     d->is_tied = is_tied(r);
     if (d->is_tied && f->never_tied)
         return hf_unknown(r, "tie_word_embeddings", "only false is: the class does not tie them");
@@ -377,10 +374,7 @@ Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *ou
     HfReading r = { .arena = a, .path = path, .root = root, .whole = root };
     if (root->type != YAML_MAP) return error_new("%s: this is no JSON object", path);
     TRY(hf_find_family(&r));
-    Problems problems = { .arena = a };
-    FieldReader reader = { .arena = a, .problems = &problems };
-    fields_fill(&reader, hf_config_fields, r.root, true, &r.c);
-    TRY(problems_error(&problems));
+    TRY(hf_read_fields(&r, hf_config_fields, &r.c));
     r.d = NEW(a, Decoder);
     TRY(read_decoder(&r));
     *out = (HfModel){ .family = r.family,

@@ -25,6 +25,8 @@ static bool is_known_key(const char *key)
                                           NULL };
     for (int i = 0; silent[i]; i++)
         if (text_matches(silent[i], key)) return true;
+    for (const HfFamily *f = hf_families; f->model_type; f++)
+        if (f->dialect && field_find(f->dialect->fields, key)) return true;
     return field_find(hf_config_fields, key) != NULL;
 }
 
@@ -85,8 +87,8 @@ Error *hf_find_family(HfReading *r)
     if (!classes || classes->type != YAML_LIST || classes->n == 0) return NULL;
     const char *class = classes->item[0]->text;
     if (class && !strcmp(class, r->family->class_name)) return NULL;
-    /* as the authors of MPT have it */
-    if (class && r->family->mpt_keys && !strcmp(class, "MPTForCausalLM")) return NULL;
+    const char *other = r->family->dialect ? r->family->dialect->other_class : NULL;
+    if (class && other && !strcmp(class, other)) return NULL;
     return error_new("%s: the class %s is not known; of model_type %s it is %s",
                      yaml_place(r->arena, classes), class ? class : "?", name,
                      r->family->class_name);

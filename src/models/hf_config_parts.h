@@ -4,13 +4,13 @@
 #include "config/field.h"
 #include "models/hf_config.h"
 
-/* The options of all families, each by its newest name. Those whose key a row of hf_family.c names
- * are checked here, and read by that key. */
+/* The options of all families but those of a dialect, each by its newest name. Those whose key a
+ * row of hf_family.c names are checked here, and read by that key. */
 typedef struct HfConfig {
     const char *model_type;
     int64_t hidden_size;
     const int64_t *num_hidden_layers, *vocab_size, *num_attention_heads, *intermediate_size,
-        *n_inner, *num_key_value_heads, *head_dim, *max_position_embeddings;
+        *num_key_value_heads, *head_dim, *max_position_embeddings;
     const double *rms_norm_eps, *layer_norm_epsilon, *layer_norm_eps, *norm_epsilon, *norm_eps;
     const char *hidden_act, *hidden_activation;
     const bool *tie_word_embeddings;
@@ -42,10 +42,9 @@ typedef struct HfConfig {
     int64_t decoder_sparse_step;
     IntList mlp_only_layers;
     double router_aux_loss_coef;
-    const double *attention_dropout, *attn_pdrop, *resid_pdrop, *embd_pdrop, *hidden_dropout,
-        *residual_dropout, *embedding_dropout;
-    bool scale_attn_weights, scale_attn_by_inverse_layer_idx, reorder_and_upcast_attn,
-        add_cross_attention;
+    const double *attention_dropout, *resid_pdrop, *embd_pdrop, *hidden_dropout, *residual_dropout,
+        *embedding_dropout;
+    bool add_cross_attention;
     const double *rope_theta, *rope_local_base_freq, *partial_rotary_factor, *rotary_emb_base,
         *rotary_pct;
     const int64_t *rotary_dim;
@@ -64,19 +63,6 @@ typedef struct HfConfig {
     const bool *use_parallel_residual;
     const bool *qk_layernorm;
     bool use_qk_norm;
-    bool alibi, new_decoder_architecture, multi_query, parallel_attn, bias;
-    const int64_t *num_kv_heads, *ffn_hidden_size, *num_ln_in_parallel_attn;
-    const char *activation;
-    const int64_t *n_embed, *seq_length;
-    bool apply_residual_connection_post_layernorm;
-    int64_t ffn_dim;
-    const int64_t *word_embed_proj_dim;
-    bool do_layer_norm_before, remove_final_layer_norm, enable_bias, layer_norm_elementwise_affine;
-    const double *dropout;
-    double layerdrop;
-    const int64_t *d_model, *n_heads, *n_layers, *max_seq_len;
-    int64_t expansion_ratio;
-    const Yaml *attn_config;
     double swiglu_limit, swiglu_alpha;
     const Yaml *logit_scale;
     const int64_t *linear_num_key_heads, *linear_num_value_heads, *linear_key_head_dim,
@@ -116,10 +102,16 @@ typedef struct HfReading {
     const HfFamily *family;
     HfConfig c;
     Decoder *d;
+    bool bare_norms;    /* without weights and biases */
     const char *blocks; /* a letter for each, of a class whose blocks are one layer: M is a state
                            space, * attention, - a feed-forward layer, E a mixture; else NULL */
 } HfReading;
 
+/* A row of fields: a whole number of at least 1. */
+#define HF_COUNT(S, m, def, text, ...) FIELD_INT(S, m, def, 1, 2147483647, text, __VA_ARGS__)
+
+/* Reads the options that `fields` lists into the struct at `to`; others are skipped. */
+Error *hf_read_fields(const HfReading *r, const Field *fields, void *to);
 /* The error for a value that is not known; `allowed` says what is. */
 Error *hf_unknown(const HfReading *r, const char *key, const char *allowed);
 /* The number at a key; what is missing or none gives `otherwise`. */
@@ -132,18 +124,6 @@ const char *hf_text(const HfReading *r, const char *key);
 Error *hf_read_blocks(HfReading *r);
 /* hf_config_family.c: sets the family by model_type and class. */
 Error *hf_find_family(HfReading *r);
-/* hf_config_falcon.c: puts Falcon's options in the place of those that others have. */
-Error *hf_read_falcon(HfReading *r);
-/* Which norms its feed-forward layers have in front. */
-Residual hf_falcon_residual(const HfReading *r);
-/* hf_config_neo.c: likewise, of GPT-Neo. */
-Error *hf_read_neo(HfReading *r);
-/* hf_config_bloom.c: likewise, of BLOOM. */
-Error *hf_read_bloom(HfReading *r);
-/* hf_config_opt.c: likewise, of OPT. */
-Error *hf_read_opt(HfReading *r);
-/* hf_config_mpt.c: likewise, of MPT; sets what only it says of scores. */
-Error *hf_read_mpt(HfReading *r);
 /* hf_config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
 /* Blocks for later tokens, of a class that has them. */

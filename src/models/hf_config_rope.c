@@ -61,7 +61,7 @@ static Error *read_width(const HfReading *r, const Yaml *p, int64_t *out)
         at = yaml_get(r->root, key);
         width = *features;
         share = (double)width / (double)head;
-    } else if (f->keys.rotary_dim && f->gpt2_keys)
+    } else if (f->own_rope)
         return hf_unknown(r, "rotary_dim", "the class needs a number of features that turn");
     *out = width == head && !latent ? 0 : width;
     if (share == 1 || (of_class > 0 && width >= 2 && width <= head && width % 2 == 0)) return NULL;
@@ -165,7 +165,7 @@ static void scale_scores(const HfReading *r, const Yaml *p, const RopeScaling *s
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
 {
     const HfConfig *c = &r->c;
-    if (r->family->gpt2_keys) { /* the class of GPT-J asks config.json for nothing else */
+    if (r->family->own_rope) {
         TRY(read_rope(r, NULL, r->family->theta, full));
         *local = *full;
         return NULL;

@@ -1,9 +1,27 @@
 /* hf_family.h - the families of Hugging Face models that are read and written: one row each. */
 #ifndef MODELS_HF_FAMILY_H
 #define MODELS_HF_FAMILY_H
+#include "config/field.h"
+#include "models/decoder.h"
 #include "models/hf_names.h"
 #include <stdbool.h>
 #include <stdint.h>
+
+struct HfReading;
+struct HfFamily;
+
+/* A class whose options are called or combined as in no other; a file for each, hf_NAME.c. */
+typedef struct HfDialect {
+    const Field *fields; /* the options that no other class has; ends with an empty row */
+    /* Reads them, and puts what they mean in the place of the options of others and into the
+     * description, before those are read. */
+    Error *(*read)(struct HfReading *r);
+    /* Appends the members of config.json that say what the description does. */
+    void (*write)(Text *t, const Decoder *d, const struct HfFamily *f);
+    const char *other_class; /* is its class, too; NULL: none */
+} HfDialect;
+
+extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -75,6 +93,7 @@ typedef struct HfFamily {
     bool layer_norm, norm_bias;
     bool no_norm_weight; /* and: */
     bool own_eps;        /* eps is the class's, whatever config.json says */
+    bool own_rope;       /* likewise, how positions turn, but for rotary_dim */
     bool embedding_norm; /* of what the table gives */
     bool sandwich;       /* norms before a layer and after it */
     bool post_norm;      /* after it only */
@@ -126,17 +145,16 @@ typedef struct HfFamily {
     bool no_dense;   /* likewise, of moe_intermediate_size; there is no other */
     bool normalized; /* the weights of a token's experts always add up to 1 */
     bool expert_bias;
-    bool mxfp4;            /* experts may be packed so */
-    bool sigmoids;         /* scores of the router are, with biases for the choice */
-    bool gated_expert;     /* one that every token goes through, behind a gate */
-    bool shared_alone;     /* likewise, without a gate, and perhaps no others */
-    bool shared_beside;    /* likewise, beside others; none if config.json is silent */
-    bool shared_alike;     /* likewise, as wide as the others */
-    bool shared_experts;   /* some, beside a router of sigmoids with biases for the choice */
-    bool ernie_moe;        /* the same by a softmax, in layers of an interval */
-    bool no_expert_groups; /* a token's experts are chosen from all */
-    /* Most options are called as these call them. */
-    bool gpt2_keys, falcon_keys, neo_keys, bloom_keys, mpt_keys, opt_keys;
+    bool mxfp4;               /* experts may be packed so */
+    bool sigmoids;            /* scores of the router are, with biases for the choice */
+    bool gated_expert;        /* one that every token goes through, behind a gate */
+    bool shared_alone;        /* likewise, without a gate, and perhaps no others */
+    bool shared_beside;       /* likewise, beside others; none if config.json is silent */
+    bool shared_alike;        /* likewise, as wide as the others */
+    bool shared_experts;      /* some, beside a router of sigmoids with biases for the choice */
+    bool ernie_moe;           /* the same by a softmax, in layers of an interval */
+    bool no_expert_groups;    /* a token's experts are chosen from all */
+    const HfDialect *dialect; /* NULL: options are called as Llama's are */
     HfKeys keys;
     HfWindows windows;
     /* What holds where config.json is silent; sizes of 0: it must not be. */

@@ -4,12 +4,17 @@
 #include "models/hf_write_values.h"
 #include <string.h>
 
-static const char *activation_name(const Decoder *d)
+const char *hf_activation_name(const Decoder *d)
 {
     static const char *const names[] = {
         "gelu", "gelu_pytorch_tanh", "silu", "relu", "relu2", "xielu", "silu"
     };
     return names[d->activation];
+}
+
+const char *hf_old_activation_name(const Decoder *d)
+{
+    return d->activation == ACTIVATE_GELU_TANH ? "gelu_new" : hf_activation_name(d);
 }
 
 static const char *dtype_text(Dtype t)
@@ -133,13 +138,25 @@ static void put_scales(Text *t, const Decoder *d)
     hf_put_int(t, "dim_model_base", base >= 1 && base <= 2147483647 ? (int64_t)rint(base) : 1);
 }
 
-static void put_dropout(Text *t, const Decoder *d, const HfFamily *f)
+void hf_put_dropout(Text *t, const Decoder *d, const HfFamily *f)
 {
     const char *of_layers = f->dropout_key, *embedding = f->embedding_dropout_key;
     if (!of_layers) return;
     hf_put_double(t, of_layers, d->dropout);
     if (embedding && strcmp(embedding, of_layers) != 0)
         hf_put_double(t, embedding, d->embedding_dropout);
+}
+
+void hf_put_sizes(Text *t, const Decoder *d, const HfFamily *f, const char *width,
+                  const char *layers, const char *heads, const char *positions)
+{
+    hf_put_int(t, "vocab_size", d->vocab_size);
+    hf_put_int(t, width, d->width);
+    hf_put_int(t, layers, d->n_layer);
+    hf_put_int(t, heads, d->n_head_q);
+    hf_put_int(t, positions, d->sequence_length);
+    if (f->eps_key) hf_put_double(t, f->eps_key, d->head_norm->eps);
+    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
 }
 
 static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
@@ -161,9 +178,9 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     const bool grows = s && s->kind == ROPE_DYNAMIC;
     hf_put_int(t, "max_position_embeddings", grows ? s->original : d->sequence_length);
     hf_put_double(t, f->eps_key ? f->eps_key : "rms_norm_eps", d->head_norm->eps);
-    if (f->scaled_embedding) hf_put_text(t, "hidden_activation", activation_name(d));
+    if (f->scaled_embedding) hf_put_text(t, "hidden_activation", hf_activation_name(d));
     if (!f->soft_caps)
-        hf_put_text(t, f->activation_key ? f->activation_key : "hidden_act", activation_name(d));
+        hf_put_text(t, f->activation_key ? f->activation_key : "hidden_act", hf_activation_name(d));
     hf_put_bool(t, "tie_word_embeddings", d->is_tied);
     hf_put_bool(t, "attention_bias", d->qkv_bias && !f->qkv_bias);
     hf_put_bool(t, "mlp_bias", d->ffn_bias);
@@ -174,7 +191,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.logit_scale)
         hf_put_double(t, "logit_scale", d->logit_divisor != 0 ? 1 / d->logit_divisor : 1);
     if (f->keys.attention_out_bias) hf_put_bool(t, "attention_out_bias", d->out_bias);
-    put_dropout(t, d, f);
+    hf_put_dropout(t, d, f);
     hf_put_double(t, "attention_dropout", d->attention_dropout);
     if (f->soft_caps) {
         const double scale = d->attention_scale, of = scale != 0 ? rint(1 / (scale * scale)) : 0;
@@ -199,134 +216,10 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_moe(t, d, f);
 }
 
-static const char *gpt2_activation(const Decoder *d)
-{
-    return d->activation == ACTIVATE_GELU_TANH ? "gelu_new" : activation_name(d);
-}
-
-/* What every class has, by the names that this one has for its sizes. */
-static void put_sizes(Text *t, const Decoder *d, const HfFamily *f, const char *width,
-                      const char *layers, const char *heads, const char *positions)
-{
-    hf_put_int(t, "vocab_size", d->vocab_size);
-    hf_put_int(t, width, d->width);
-    hf_put_int(t, layers, d->n_layer);
-    hf_put_int(t, heads, d->n_head_q);
-    hf_put_int(t, positions, d->sequence_length);
-    if (f->eps_key) hf_put_double(t, f->eps_key, d->head_norm->eps);
-    hf_put_bool(t, "tie_word_embeddings", d->is_tied);
-}
-
-static void put_gpt2(Text *t, const Decoder *d, const HfFamily *f)
-{
-    put_sizes(t, d, f, "n_embd", "n_layer", "n_head", "n_positions");
-    hf_put_int(t, "n_inner", d->hidden);
-    if (f->keys.multi_query) hf_put_bool(t, "multi_query", d->n_head_kv == 1);
-    hf_put_text(t, "activation_function", gpt2_activation(d));
-    hf_put_double(t, "attn_pdrop", d->attention_dropout);
-    put_dropout(t, d, f);
-    const DecoderLayer *turning = hf_turning_layer(d);
-    const int64_t width = turning ? turning->rope->width : 0;
-    if (f->keys.rotary_dim) hf_put_int(t, "rotary_dim", width ? width : d->head_width);
-    if (!f->scale_by_layer) return;
-    hf_put_bool(t, "scale_attn_weights", d->attention_scale != 1);
-    hf_put_bool(t, "scale_attn_by_inverse_layer_idx", d->scale_by_layer);
-}
-
-/* The old class has one key head or as many as query heads, and one norm for layers side by side.
- */
-static void put_falcon(Text *t, const Decoder *d, const HfFamily *f)
-{
-    const bool two_norms = d->residual == RESIDUAL_TWO_NORMS,
-               is_old = d->n_head_kv == 1 || d->n_head_kv == d->n_head_q,
-               is_new = d->residual != RESIDUAL_SERIAL && (two_norms || !is_old);
-    put_sizes(t, d, f, "hidden_size", "num_hidden_layers", "num_attention_heads",
-              "max_position_embeddings");
-    hf_put_int(t, "ffn_hidden_size", d->hidden);
-    hf_put_int(t, "num_kv_heads", d->n_head_kv);
-    hf_put_text(t, "activation", activation_name(d));
-    hf_put_bool(t, "bias", d->ffn_bias);
-    hf_put_bool(t, "alibi", false);
-    hf_put_bool(t, "new_decoder_architecture", is_new);
-    hf_put_bool(t, "multi_query", !is_new && d->n_head_kv == 1);
-    hf_put_bool(t, "parallel_attn", d->residual != RESIDUAL_SERIAL);
-    hf_put_int(t, "num_ln_in_parallel_attn", two_norms ? 2 : 1);
-    put_dropout(t, d, f);
-    hf_put_double(t, "attention_dropout", d->attention_dropout);
-    hf_put_layers(t, d, f);
-}
-
-static void put_neo_kind(Text *item, const DecoderLayer *l, int64_t i)
-{
-    (void)i;
-    text_printf(item, "[[\"%s\"], 1]", l->window ? "local" : "global");
-}
-
-static void put_neo(Text *t, const Decoder *d, const HfFamily *f)
-{
-    int64_t window = f->window;
-    for (int64_t i = 0; i < d->n_layer; i++)
-        if (d->layer[i].window) window = d->layer[i].window;
-    put_sizes(t, d, f, "hidden_size", "num_layers", "num_heads", "max_position_embeddings");
-    hf_put_int(t, "intermediate_size", d->hidden);
-    hf_put_text(t, f->activation_key, gpt2_activation(d));
-    hf_put_int(t, f->window_key, window);
-    hf_put_of_layers(t, "attention_types", d, put_neo_kind);
-    put_dropout(t, d, f);
-    hf_put_double(t, "attention_dropout", d->attention_dropout);
-}
-
-static void put_bloom(Text *t, const Decoder *d, const HfFamily *f)
-{
-    put_sizes(t, d, f, "hidden_size", "n_layer", "n_head", "seq_length");
-    put_dropout(t, d, f);
-    hf_put_double(t, "attention_dropout", d->attention_dropout);
-}
-
-/* The class computes with its own alibi_bias_max, whatever the file says; its dropout is a whole
- * number. */
-static void put_mpt(Text *t, const Decoder *d, const HfFamily *f)
-{
-    Text options = { 0 };
-    put_sizes(t, d, f, "d_model", "n_layers", "n_heads", "max_seq_len");
-    text_putc(&options, '{');
-    hf_put_int(&options, "attn_pdrop", 0);
-    hf_put_bool(&options, "alibi", true);
-    hf_put_int(&options, "alibi_bias_max", (int64_t)f->alibi);
-    hf_put_optional(&options, "clip_qkv", d->qkv_clip);
-    hf_put_optional(&options, "softmax_scale", d->attention_scale);
-    hf_put_key(t, "attn_config");
-    text_add(t, options.ptr, options.len);
-    text_putc(t, '}');
-    text_free(&options);
-}
-
-static void put_opt(Text *t, const Decoder *d, const HfFamily *f)
-{
-    put_sizes(t, d, f, "hidden_size", "num_hidden_layers", "num_attention_heads",
-              "max_position_embeddings");
-    hf_put_int(t, "ffn_dim", d->hidden);
-    hf_put_text(t, f->activation_key, activation_name(d));
-    hf_put_bool(t, "enable_bias", d->ffn_bias);
-    hf_put_bool(t, "layer_norm_elementwise_affine", d->head_norm->has_weight);
-    put_dropout(t, d, f);
-    hf_put_double(t, "attention_dropout", d->attention_dropout);
-}
-
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
 {
-    if (f->gpt2_keys)
-        put_gpt2(t, d, f);
-    else if (f->falcon_keys)
-        put_falcon(t, d, f);
-    else if (f->neo_keys)
-        put_neo(t, d, f);
-    else if (f->bloom_keys)
-        put_bloom(t, d, f);
-    else if (f->opt_keys)
-        put_opt(t, d, f);
-    else if (f->mpt_keys)
-        put_mpt(t, d, f);
+    if (f->dialect)
+        f->dialect->write(t, d, f);
     else
         put_llama(t, d, f);
 }

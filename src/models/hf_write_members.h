@@ -12,6 +12,15 @@ void hf_put_members(Text *t, const Decoder *d, const HfFamily *f);
 /* Of them, what it says layer by layer, and of mixtures of experts. */
 void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f);
 void hf_put_moe(Text *t, const Decoder *d, const HfFamily *f);
+/* Of them, what all classes have, by the names of this one for its sizes; eps is left out if it is
+ * not in config.json. */
+void hf_put_sizes(Text *t, const Decoder *d, const HfFamily *f, const char *width,
+                  const char *layers, const char *heads, const char *positions);
+/* The dropout of layers and embeddings, by the names of the class. */
+void hf_put_dropout(Text *t, const Decoder *d, const HfFamily *f);
+const char *hf_activation_name(const Decoder *d);
+/* Likewise, as the classes that came with GPT-2 call it. */
+const char *hf_old_activation_name(const Decoder *d);
 /* A layer whose positions turn, one without a window if there is one; NULL: there is none. */
 const DecoderLayer *hf_turning_layer(const Decoder *d);
 #endif

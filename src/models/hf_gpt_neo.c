@@ -1,7 +1,22 @@
-/* hf_config_neo.c - the options of GPT-Neo: which layers see all keys, and what others call
+/* hf_gpt_neo.c - the options of GPT-Neo: which layers see all keys, and what others call
  * otherwise. */
 #include "models/hf_config_parts.h"
+#include "models/hf_write_members.h"
+#include "models/hf_write_values.h"
 #include <string.h>
+
+typedef struct Options {
+    const int64_t *num_layers;
+    const Yaml *attention_types;
+} Options;
+
+/* clang-format off */
+static const Field fields[] = {
+    FIELD_INT(Options, num_layers, "null", 1, 1000, "blocks"),
+    FIELD_ANY(Options, attention_types, "null", "lists of kinds, each with the number of its repetitions"),
+    { 0 },
+};
+/* clang-format on */
 
 enum { OF_CLASS = 24 }; /* layers, where the file says nothing */
 
@@ -30,9 +45,9 @@ static bool add_kinds(const HfReading *r, const Yaml *item, StringList *to)
     return true;
 }
 
-static Error *read_kinds(HfReading *r)
+static Error *read_kinds(HfReading *r, const Options *o)
 {
-    const Yaml *types = yaml_get(r->root, "attention_types");
+    const Yaml *types = o->attention_types;
     const int64_t n = *r->c.num_hidden_layers;
     StringList *list = NEW(r->arena, StringList);
     list->item = NEW_N(r->arena, const char *, n);
@@ -41,7 +56,7 @@ static Error *read_kinds(HfReading *r)
         for (; list->n < n; list->n++)
             list->item[list->n] = kind_of(list->n % 2 ? "local" : "global");
         if (n == OF_CLASS) return NULL;
-        return hf_unknown(r, hf_count(r, "num_layers") ? "num_layers" : "num_hidden_layers",
+        return hf_unknown(r, o->num_layers ? "num_layers" : "num_hidden_layers",
                           "without attention_types only 24 is");
     }
     bool fits = types->type == YAML_LIST;
@@ -52,16 +67,39 @@ static Error *read_kinds(HfReading *r)
                       "repetitions, for as many layers as there are");
 }
 
-Error *hf_read_neo(HfReading *r)
+static Error *read_options(HfReading *r)
 {
+    static const int64_t of_class = OF_CLASS;
     HfConfig *c = &r->c;
-    const int64_t *layers = hf_count(r, "num_layers"), *named = c->num_hidden_layers;
-    int64_t *hidden = NEW(r->arena, int64_t), *n = NEW(r->arena, int64_t);
+    Options o = { 0 };
+    int64_t *hidden = NEW(r->arena, int64_t);
+    TRY(hf_read_fields(r, fields, &o));
     *hidden = 4 * c->hidden_size;
-    *n = layers ? *layers : named ? *named : OF_CLASS;
-    if (*n < 1 || *n > 1000) return hf_unknown(r, "num_layers", "allowed are 1 to 1000");
-    c->num_hidden_layers = n;
+    if (o.num_layers) c->num_hidden_layers = o.num_layers;
+    if (!c->num_hidden_layers) c->num_hidden_layers = &of_class;
     if (!c->num_attention_heads) c->num_attention_heads = c->num_heads;
     if (!c->intermediate_size) c->intermediate_size = hidden;
-    return read_kinds(r);
+    return read_kinds(r, &o);
 }
+
+static void write_kind(Text *item, const DecoderLayer *l, int64_t i)
+{
+    (void)i;
+    text_printf(item, "[[\"%s\"], 1]", l->window ? "local" : "global");
+}
+
+static void write_options(Text *t, const Decoder *d, const HfFamily *f)
+{
+    int64_t window = f->window;
+    for (int64_t i = 0; i < d->n_layer; i++)
+        if (d->layer[i].window) window = d->layer[i].window;
+    hf_put_sizes(t, d, f, "hidden_size", "num_layers", "num_heads", "max_position_embeddings");
+    hf_put_int(t, "intermediate_size", d->hidden);
+    hf_put_text(t, f->activation_key, hf_old_activation_name(d));
+    hf_put_int(t, f->window_key, window);
+    hf_put_of_layers(t, "attention_types", d, write_kind);
+    hf_put_dropout(t, d, f);
+    hf_put_double(t, "attention_dropout", d->attention_dropout);
+}
+
+const HfDialect hf_gpt_neo = { .fields = fields, .read = read_options, .write = write_options };
