@@ -32,11 +32,20 @@ typedef enum Mixer {
 typedef struct DecoderLayer {
     Mixer mixer;
     int64_t window;          /* a token sees so many: itself and earlier ones; 0: all earlier */
+    bool chunks;             /* of these, only those of its own part of the text, all parts as long
+                                as the window */
+    bool no_qk_norm;         /* whatever other blocks have */
     const RopeScaling *rope; /* applied in order to queries and keys */
     int64_t n_rope;
     bool is_sparse; /* `moe` instead of one feed-forward layer */
     bool no_ffn;
 } DecoderLayer;
+
+/* Whether positions turn queries and keys, and do not only make queries grow. */
+static inline bool decoder_layer_turns(const DecoderLayer *l)
+{
+    return l->n_rope && !l->rope->still;
+}
 
 /* Keys and values of all heads are products of one narrow vector of the token, behind a norm, and
  * keys have features in front that all heads share; these alone turn (Multi-Head Latent Attention,

@@ -43,6 +43,7 @@ static Value *transform(Build *b, const DecoderLayer *layer, Value *x, bool is_q
 {
     for (int64_t i = 0; i < layer->n_rope; i++) {
         const RopeScaling *s = &layer->rope[i];
+        if (s->still && !is_query) continue;
         x = rope(b->g, x, rotary_table(b, s, value_width(x), is_query && s->growth != 0));
     }
     return x;
@@ -64,9 +65,9 @@ static Value *cached(Build *b, const char *name, Value *x)
 }
 
 /* One of queries and keys, not yet split into heads. */
-static Value *wide_norm(Build *b, const char *name, Value *x)
+static Value *wide_norm(Build *b, const DecoderLayer *layer, const char *name, Value *x)
 {
-    if (!b->d->qk_norm_width) return x;
+    if (!b->d->qk_norm_width || layer->no_qk_norm) return x;
     Norm n = *b->d->qk_norm_width;
     n.width = value_width(x);
     return norm(b->g, name, x, &n);
@@ -175,16 +176,18 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
     const Linear queries = { d->head_width * d->n_head_q, "heads", "embed", d->qkv_bias,
                              ROLE_LINEAR },
                  keys = { d->head_width * d->n_head_kv, axis, "embed", d->qkv_bias, ROLE_LINEAR };
-    Value *q = clipped(b, wide_norm(b, "q_norm", linear(g, "q_attn", x, &queries)));
+    Value *q = clipped(b, wide_norm(b, layer, "q_norm", linear(g, "q_attn", x, &queries)));
     q = reshape(g, "bs(grd)->bsgrd", groups, q);
-    Value *k = clipped(b, wide_norm(b, "k_norm", linear(g, "k_attn", x, &keys)));
+    Value *k = clipped(b, wide_norm(b, layer, "k_norm", linear(g, "k_attn", x, &keys)));
     k = reshape(g, "bs(gd)->bsgd", sizes, k);
     Value *v = clipped(b, linear(g, "v_attn", x, &keys));
     v = reshape(g, "bs(gd)->bsgd", sizes, v);
     if (!d->qk_norm_before_rope)
         q = transform(b, layer, q, true), k = transform(b, layer, k, false);
-    q = head_norm(b, "q_norm", q, queries.width, queries.axis);
-    k = head_norm(b, "k_norm", k, keys.width, keys.axis);
+    if (!layer->no_qk_norm) {
+        q = head_norm(b, "q_norm", q, queries.width, queries.axis);
+        k = head_norm(b, "k_norm", k, keys.width, keys.axis);
+    }
     if (d->qk_norm_before_rope) q = transform(b, layer, q, true), k = transform(b, layer, k, false);
     v = repeated(b, cached(b, "v_cache", v), n_keys);
     k = repeated(b, cached(b, "k_cache", k), n_keys);
@@ -318,6 +321,7 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
                               .soft_cap = d->attention_cap,
                               .alibi = d->alibi,
                               .window = layer->window,
+                              .chunks = layer->chunks,
                               .dropout = b->f->training ? d->attention_dropout : 0,
                               .salt = b->salt++ };
     const bool absorbs = b->f->cache_length && !b->has_adapters;

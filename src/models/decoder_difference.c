@@ -37,7 +37,8 @@ static const char *factors(Arena *a, const FloatList *x, const FloatList *y)
 
 static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
 {
-    const char *e = number(a, "rope base", x->base, y->base);
+    const char *e = flag(a, "positions that turn", !x->still, !y->still);
+    if (!e && !x->still) e = number(a, "rope base", x->base, y->base);
     if (!e && x->kind != y->kind)
         e = arena_printf(a, "rope scaling: %s instead of %s", rope_scaling_choices[x->kind],
                          rope_scaling_choices[y->kind]);
@@ -45,6 +46,7 @@ static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
     if (!e) e = number(a, "rope growth", x->growth, y->growth);
     if (!e && x->growth != 0)
         e = number(a, "rope original length", (double)x->original, (double)y->original);
+    if (!e) e = number(a, "rope growth offset", (double)x->growth_offset, (double)y->growth_offset);
     if (e || x->kind == ROPE_PLAIN) return e;
     const bool llama3 = x->kind == ROPE_LLAMA3, yarn = x->kind == ROPE_YARN;
     if (x->kind != ROPE_LONG) e = number(a, "rope factor", x->factor, y->factor);
@@ -127,6 +129,8 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
                 : arena_printf(a, "%s instead of %s", mixer_names[p->mixer], mixer_names[q->mixer]);
         if (!e) e = flag(a, "feed-forward layer", !p->no_ffn, !q->no_ffn);
         if (!e) e = number(a, "window", (double)p->window, (double)q->window);
+        if (!e) e = flag(a, "chunks in the place of a window", p->chunks, q->chunks);
+        if (!e) e = flag(a, "norm of queries and keys", !p->no_qk_norm, !q->no_qk_norm);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
         if (!e) e = flag(a, "mixture of experts", p->is_sparse, q->is_sparse);
         for (int64_t k = 0; !e && k < p->n_rope; k++) e = ropes(a, &p->rope[k], &q->rope[k]);
@@ -148,6 +152,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = flag(a, "gate of experts", !x->is_plain, !y->is_plain);
+    if (!e) e = flag(a, "router weights of what experts read", x->weigh_inputs, y->weigh_inputs);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
     if (!e) e = number(a, "what is added to that sum", x->sum_eps, y->sum_eps);
     if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));

@@ -42,6 +42,10 @@ static Error *check_rope(const DecoderSettings *s, const char *key, const RopeSc
                          (long long)r->width, (long long)decoder_head_width(s));
     if (r->kind == ROPE_PLAIN && (r->factor != 1 || r->attention != 0))
         return error_new("%s: kind none takes no factor or attention", key);
+    if (r->growth == 0 && (r->still || r->growth_offset))
+        return error_new("%s: %s needs growth", key, r->still ? "still" : "growth_offset");
+    if (r->still && (r->kind != ROPE_PLAIN || r->width))
+        return error_new("%s: where nothing turns kind is none and width 0", key);
     if (r->kind == ROPE_LLAMA3 && r->high_freq <= r->low_freq)
         return error_new("%s: high_freq %g must be above low_freq %g", key, r->high_freq,
                          r->low_freq);
@@ -179,6 +183,27 @@ static Error *check_linear(const DecoderSettings *s)
     return l ? linear_settings_check(l) : NULL;
 }
 
+/* What of attention differs from block to block. */
+static Error *check_attention(const DecoderSettings *s)
+{
+    const bool after = s->qk_norm && s->qk_norm != QK_WIDTH && !s->qk_norm_before_rope;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        const RopeScaling *r = x->no_rope ? NULL : x->rope ? x->rope : s->rope;
+        if (x->chunks && !x->window)
+            return error_new("layers.%lld: chunks needs a window, which is their length",
+                             (long long)i);
+        if (x->no_qk_norm && (!s->qk_norm || !decoder_layer_attends(x)))
+            return error_new("layers.%lld: no_qk_norm: the blocks have no such norm anyway",
+                             (long long)i);
+        if (r && r->growth != 0 && after && !x->no_qk_norm && decoder_layer_attends(x))
+            return error_new("layers.%lld: a norm behind rope takes its growth away; "
+                             "qk_norm_before_rope must be true",
+                             (long long)i);
+    }
+    return NULL;
+}
+
 static Error *check_halves(const DecoderSettings *s)
 {
     for (int64_t i = 0; i < s->layers.n; i++) {
@@ -271,6 +296,7 @@ Error *decoder_settings_check(const void *settings)
     if (s->qk_norm == QK_EACH_HEAD && (s->norm.bias || s->norm.from_one || !s->norm.weight))
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
                          "norm asks for others");
+    TRY(check_attention(s));
     TRY(check_latent(s));
     TRY(check_conv(s));
     TRY(check_multipliers(s));

@@ -12,7 +12,7 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    bool no_rope, sparse, linear, side_by_side, conv, no_mixer, no_ffn;
+    bool chunks, no_qk_norm, no_rope, sparse, linear, side_by_side, conv, no_mixer, no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {

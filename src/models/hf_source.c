@@ -115,7 +115,8 @@ static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const 
     const bool by_head = n->layout >= HF_HEAD_QUERIES && n->layout <= HF_HEAD_VALUES,
                is_gates = n->layout == HF_FEATURE_GATES,
                gated = is_gates || n->layout == HF_GATED_QUERIES;
-    const bool turns = layer->n_rope && (strstr(n->ours, ".q_") || strstr(n->ours, ".k_"));
+    const bool turns =
+        decoder_layer_turns(layer) && (strstr(n->ours, ".q_") || strstr(n->ours, ".k_"));
     s->turning = turns && layer->rope->width ? layer->rope->width : head;
     s->interleaved = turns && f->interleaved;
     if (gated) s->size[0] *= 2;

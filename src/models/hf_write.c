@@ -85,7 +85,7 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
             return "blocks: one is not attention and a feed-forward layer";
     for (int64_t i = 0; i < d->n_layer; i++)
         if (d->layer[i].n_rope != 1 || d->layer[i].rope->kind != ROPE_PLAIN ||
-            d->layer[i].rope->width || d->layer[i].window)
+            d->layer[i].rope->width || d->layer[i].rope->growth != 0 || d->layer[i].window)
             return "positions: there is not one rotary transform";
     return decoder_difference(a, d, &class);
 }

@@ -54,7 +54,8 @@ const DecoderLayer *hf_turning_layer(const Decoder *d)
 {
     const DecoderLayer *found = NULL;
     for (int64_t i = 0; i < d->n_layer; i++)
-        if (d->layer[i].n_rope && (!found || !d->layer[i].window)) found = &d->layer[i];
+        if (decoder_layer_turns(&d->layer[i]) && (!found || !d->layer[i].window))
+            found = &d->layer[i];
     return found;
 }
 
@@ -77,7 +78,7 @@ static double mscale_of(const Decoder *d, const RopeScaling *s)
 static void put_turns(Text *item, const DecoderLayer *l, int64_t i)
 {
     (void)i;
-    text_puts(item, l->n_rope ? "1" : "0");
+    text_puts(item, decoder_layer_turns(l) ? "1" : "0");
 }
 
 static void put_base(Text *item, const DecoderLayer *l, int64_t i)

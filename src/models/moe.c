@@ -3,6 +3,7 @@
 #include "models/moe.h"
 #include "comm/mesh.h"
 #include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/grouped_bias.h"
 #include "ops/grouped_linear.h"
 #include "ops/moe_bias.h"
@@ -131,8 +132,10 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
     const MoeLimit limit = { m->n_experts, limited.capacity, m->overflow == OVERFLOW_STOPS };
     if (limited.capacity > 0) taken = moe_limit(g, expert, &limit, &dropped);
     const MoeRows rows = moe_rows(g, taken, m->n_experts);
-    Value *y = run_experts(g, moe_gather(g, x, &rows), &limited, &rows);
-    y = moe_combine(g, y, weight, &rows);
+    Value *read =
+        m->weigh_inputs ? moe_gather_weighted(g, x, weight, &rows) : moe_gather(g, x, &rows);
+    Value *y = run_experts(g, read, &limited, &rows);
+    y = moe_combine(g, y, m->weigh_inputs ? fill(g, weight, 1) : weight, &rows);
     if (m->shared_hidden) y = add(g, y, shared_expert(g, x, m));
     add_sums(g, m, sums, logits, expert, dropped);
     if (sums->inspect)

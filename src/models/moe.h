@@ -13,6 +13,7 @@ typedef struct Moe {
     int score;                    /* RouterScore */
     bool normalize;               /* the weights of a token's experts add up to 1 */
     double sum_eps;               /* added to the sum that they are divided by then */
+    bool weigh_inputs;            /* they multiply what the experts read, not what they give */
     double factor;                /* that the weights are multiplied by; 0: as 1 */
     int64_t n_groups, top_groups; /* as in ops/moe_route.h */
     double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */

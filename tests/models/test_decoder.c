@@ -323,6 +323,16 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "residual: one_norm, norm_in_front: false, norm_behind: true",
           "residual: one_norm needs norm_in_front" },
         { "unused_positions: 2", "unused_positions: they are rows of learned_positions" },
+        { "layers: [{chunks: true}]", "layers.0: chunks needs a window" },
+        { "layers: [{no_qk_norm: true}]", "layers.0: no_qk_norm: the blocks have no such norm" },
+        { "qk_norm: head, layers: [{no_mixer: true, no_qk_norm: true}, {}]",
+          "layers.0: no_qk_norm: the blocks have no such norm" },
+        { "qk_norm: head, qk_norm_before_rope: false, layers: [{}, {rope: {growth: 0.1}}]",
+          "layers.1: a norm behind rope takes its growth away" },
+        { "rope: {still: true}", "rope: still needs growth" },
+        { "rope: {growth_offset: 1}", "rope: growth_offset needs growth" },
+        { "rope: {still: true, growth: 0.1, kind: linear, factor: 2.0}",
+          "rope: where nothing turns kind is none and width 0" },
         { "alibi: 8.0, attention_cap: 5.0", "alibi: scores that fall with distance are not bent" },
     };
     Arena *a = arena_new();
