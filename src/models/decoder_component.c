@@ -142,6 +142,7 @@ static const Field fields[] = {
     FIELD_CHOICE(DecoderSettings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm"),
     FIELD_FLOAT(DecoderSettings, qkv_clip, "0.0", 0, INFINITY, "queries, keys and values are kept from -x to x, behind a norm of all heads together; 0: they are not"),
     FIELD_CHOICE(DecoderSettings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, by weights that all heads share or with its own, or of all together"),
+    FIELD_BOOL(DecoderSettings, qk_norm_weight, "true", "this norm has weights, where norms have any"),
     FIELD_CHOICE(DecoderSettings, attention_gate, "none", attention_gates, "what heads give counts by sigmoids of products of the token: one of each head, or of each of its features"),
     FIELD_BOOL(DecoderSettings, attention_sinks, "false", "each head has a learned logit in its softmax beside those of the keys, so that it may look at nothing"),
     FIELD_BOOL(DecoderSettings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
@@ -169,6 +170,15 @@ static const Norm *norm_of(Arena *a, const DecoderSettings *s, int64_t width, bo
                  .has_weight = s->norm.weight,
                  .has_bias = s->norm.bias,
                  .from_one = s->norm.from_one };
+    return n;
+}
+
+static const Norm *qk_norm_of(Arena *a, const DecoderSettings *s, int64_t width, bool wanted)
+{
+    const Norm *usual = norm_of(a, s, width, wanted);
+    if (!usual || s->qk_norm_weight) return usual;
+    Norm *n = arena_copy(a, usual, sizeof *usual);
+    n->has_weight = n->has_bias = n->from_one = false;
     return n;
 }
 
@@ -290,10 +300,10 @@ static Error *build(Builder *b, const void *settings, void **out)
         .is_gated = s->gated,
         .head_norm = head_norm,
         .qkv_clip = s->qkv_clip,
-        .qk_norm = norm_of(a, s, width, s->qk_norm == QK_HEAD || s->qk_norm == QK_EACH_HEAD),
+        .qk_norm = qk_norm_of(a, s, width, s->qk_norm == QK_HEAD || s->qk_norm == QK_EACH_HEAD),
         .qk_norm_by_head = s->qk_norm == QK_EACH_HEAD,
         .qk_norm_before_rope = s->qk_norm_before_rope,
-        .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
+        .qk_norm_width = qk_norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
         .latent = s->latent ? latent_settings_make(a, s->latent, head_norm) : NULL,
         .short_conv = s->short_conv,
         .multipliers = s->multipliers,

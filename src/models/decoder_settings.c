@@ -293,9 +293,12 @@ Error *decoder_settings_check(const void *settings)
         return error_new(
             "activation: xielu is of layers without a gate; it needs gated: false, and "
             "no mixture");
-    if (s->qk_norm == QK_EACH_HEAD && (s->norm.bias || s->norm.from_one || !s->norm.weight))
+    if (!s->qk_norm_weight && (!s->qk_norm || !s->norm.weight))
+        return error_new("qk_norm_weight: there is no weight anyway");
+    if (s->qk_norm == QK_EACH_HEAD &&
+        (s->norm.bias || s->norm.from_one || !s->norm.weight || !s->qk_norm_weight))
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
-                         "norm asks for others");
+                         "norm or qk_norm_weight asks for others");
     TRY(check_attention(s));
     TRY(check_latent(s));
     TRY(check_conv(s));

@@ -37,7 +37,7 @@ typedef struct DecoderSettings {
     bool embedding_norm, norm_in_front, norm_behind;
     int residual, qk_norm, attention_gate;
     bool attention_sinks;
-    bool qk_norm_before_rope;
+    bool qk_norm_before_rope, qk_norm_weight;
     const RopeScaling *rope;
     LayerList layers;
     const LatentSettings *latent;

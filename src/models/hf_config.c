@@ -352,6 +352,7 @@ static Error *read_decoder(HfReading *r)
     TRY(bound_gates(r));
     TRY(read_dropout(r));
     read_norms(r);
+    if (f->llama4_keys) hf_read_llama4(r);
     if (f->both_mixers) TRY(hf_read_multipliers(r));
     if (f->linear) TRY(hf_read_linear(r));
     if (f->short_conv) TRY(hf_read_conv(r));

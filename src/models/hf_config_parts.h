@@ -99,6 +99,11 @@ typedef struct HfConfig {
     const char *position_embedding_type;
     IntList attn_layer_indices;
     const IntList *full_attn_idxs;
+    const Yaml *attention_chunk_size, *attn_temperature_tuning;
+    int64_t floor_scale, interleave_moe_layer_step;
+    double attn_scale;
+    const IntList *moe_layers;
+    const int64_t *intermediate_size_mlp;
     int64_t conv_L_cache, block_multiple_of;
     bool conv_bias, use_expert_bias, block_auto_adjust_ff_dim;
     const int64_t *block_ff_dim;
@@ -144,6 +149,11 @@ Error *hf_read_bloom(HfReading *r);
 Error *hf_read_opt(HfReading *r);
 /* hf_config_mpt.c: likewise, of MPT; sets what only it says of scores. */
 Error *hf_read_mpt(HfReading *r);
+/* hf_config_llama4.c: sets what Llama 4 has otherwise, after the norms. */
+void hf_read_llama4(HfReading *r);
+/* Of its mixture, and of its layers. */
+void hf_read_llama4_router(Moe *m);
+Error *hf_read_llama4_layers(HfReading *r, DecoderLayer *layer);
 /* hf_config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
 /* Blocks for later tokens, of a class that has them. */

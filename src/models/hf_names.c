@@ -391,6 +391,26 @@ const HfName hf_hyperclovax_names[] = {
     { 0 },
 };
 
+const HfName hf_llama4_names[] = {
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.feed_forward.shared_expert.gate_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.feed_forward.shared_expert.up_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.feed_forward.shared_expert.down_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.feed_forward.experts.gate_up_proj",
+      HF_STACKED_FIRST_COLUMNS },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.feed_forward.experts.gate_up_proj",
+      HF_STACKED_SECOND_COLUMNS },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.feed_forward.experts.down_proj",
+      HF_STACKED },
+    { 0 },
+};
+
 const HfName hf_persimmon_names[] = {
     { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.query_key_value.*",
       HF_HEAD_QUERIES },

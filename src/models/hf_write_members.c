@@ -149,6 +149,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "hidden_size", d->width);
     const int64_t hidden = all_sparse && d->moe ? d->moe->hidden : d->hidden;
     if (hidden && !f->no_dense) hf_put_int(t, "intermediate_size", hidden);
+    if (f->llama4_keys && d->hidden) hf_put_int(t, "intermediate_size_mlp", d->hidden);
     hf_put_int(t, "num_hidden_layers", d->n_layer);
     if (d->n_head_q) {
         hf_put_int(t, "num_attention_heads", d->n_head_q);

@@ -207,6 +207,11 @@ FAMILIES = {
         "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
     "ministral": ("Ministral", LLAMA | dict(head_dim=16, sliding_window=24, layer_types=["full_attention", "sliding_attention", "sliding_attention"])),
     "ministral_each": ("Ministral", LLAMA | dict(sliding_window=24, head_dim=16)),
+    "llama4": ("Llama4Text", LLAMA | dict(head_dim=16, num_hidden_layers=5, attention_chunk_size=24, intermediate_size_mlp=40, interleave_moe_layer_step=2,
+                                          num_local_experts=5, floor_scale=20, attn_scale=0.4)),
+    "llama4_maverick": ("Llama4Text", LLAMA | dict(head_dim=16, attention_chunk_size=33, intermediate_size_mlp=40, moe_layers=[1], num_local_experts=5, num_experts_per_tok=2,
+                                                   use_qk_norm=False, attn_temperature_tuning=False, attention_bias=True, no_rope_layers=[1, 0, 1]) | rope(
+        "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
     "ministral3": ("Ministral3", LLAMA | dict(head_dim=16) | rope("yarn", factor=4.0, original_max_position_embeddings=24, mscale=1.0, mscale_all_dim=1.0,
                                                                   beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.3)),
     "vaultgemma": ("VaultGemma", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
@@ -451,7 +456,7 @@ def check(name, work):
     ahead = 0.3 if depth else 0
     torch.manual_seed(0)
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
-               "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig")}
+               "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
     for parameter in model.parameters():  # far from the defaults: norms and biases, too

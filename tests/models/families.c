@@ -242,6 +242,12 @@ static const char *const families[] = {
     LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": 10, \"scale_emb\": 3.0, "
            "\"dim_model_base\": 8",
     LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null, \"v_head_dim\": 3",
+    MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 3, "
+            "\"intermediate_size_mlp\": 20, \"interleave_moe_layer_step\": 2, "
+            "\"num_local_experts\": 4, \"floor_scale\": 3, \"attn_scale\": 0.5",
+    MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
+            "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"use_qk_norm\": false, "
+            "\"attn_temperature_tuning\": false, \"attention_bias\": true",
 };
 
 int n_tiny_families(void)

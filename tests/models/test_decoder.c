@@ -329,6 +329,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "layers.0: no_qk_norm: the blocks have no such norm" },
         { "qk_norm: head, qk_norm_before_rope: false, layers: [{}, {rope: {growth: 0.1}}]",
           "layers.1: a norm behind rope takes its growth away" },
+        { "qk_norm_weight: false", "qk_norm_weight: there is no weight anyway" },
+        { "qk_norm: each_head, qk_norm_weight: false", "qk_norm: each_head has weights" },
         { "rope: {still: true}", "rope: still needs growth" },
         { "rope: {growth_offset: 1}", "rope: growth_offset needs growth" },
         { "rope: {still: true, growth: 0.1, kind: linear, factor: 2.0}",

@@ -416,6 +416,23 @@ static const Pair pairs[] = {
                        "true, activation: clamped_swiglu, layers: [{window: 5, sparse: true}, "
                        "{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 12, bias: true, "
                        "aux_loss: 0.001}" },
+    { SIZES "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
+            "\"num_local_experts\": 4, \"interleave_moe_layer_step\": 2, "
+            "\"intermediate_size_mlp\": 12, \"floor_scale\": 16",
+      DECODER_SETTINGS "rope: {base: 500000.0}, qk_norm: head, qk_norm_weight: false, "
+                       "qk_norm_before_rope: false, layers: [{window: 5, chunks: true}, {window: "
+                       "5, chunks: true, sparse: true}, {window: 5, chunks: true}, {no_qk_norm: "
+                       "true, rope: {still: true, growth: 0.1, growth_offset: 1, original: 16}, "
+                       "sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 12, score: "
+                       "sigmoid, normalize: false, weigh_inputs: true, shared_hidden: 12}" },
+    { SIZES "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": null, "
+            "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"use_qk_norm\": false, "
+            "\"intermediate_size_mlp\": 12, \"attn_temperature_tuning\": 0, \"moe_layers\": [0], "
+            "\"no_rope_layers\": [1, 0, 1, 1], \"attention_bias\": true",
+      DECODER_SETTINGS "rope: {base: 500000.0}, qkv_bias: true, out_bias: true, layers: [{sparse: "
+                       "true}, {no_rope: true}, {count: 2}], mixture: {n_experts: 4, top_k: 2, "
+                       "hidden: 12, score: sigmoid, normalize: false, weigh_inputs: true, "
+                       "shared_hidden: 12}" },
     { LATENT "\"model_type\": \"deepseek_v2\", \"q_lora_rank\": null, \"topk_method\": "
              "\"group_limited_greedy\", \"first_k_dense_replace\": 1",
       LATENT_SETTINGS "norm: {eps: 1e-6}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, "
