@@ -4,6 +4,8 @@
 #include "ops/elementwise.h"
 #include "ops/embed.h"
 #include "ops/positions.h"
+#include "ops/reshape.h"
+#include "ops/scale_heads.h"
 #include "ops/sequence.h"
 
 const char *const residual_choices[] = { "serial", "two_norms", "one_norm", NULL };
@@ -104,10 +106,24 @@ static Value *layers_of_block(Build *b, Value *x, int64_t i)
     return added(b, x, add(g, attended, fed_forward(b, layer, &norms, n)));
 }
 
+/* The stream behind a block, times the block's number. */
+static Value *block_scaled(Build *b, Value *x)
+{
+    Graph *g = b->g;
+    const Dim one = { .size = 1 };
+    if (!b->d->block_scale) return x;
+    Value *factor = graph_param(g, "block_scale", 1, &one);
+    factor->role = ROLE_NORM;
+    factor->init = (Init){ .kind = INIT_ONES };
+    factor->is_frozen = true;
+    x = scale_heads(g, reshape(g, "bs(hd)->bshd", "h=1", x), factor);
+    return reshape(g, "bshd->bs(hd)", NULL, x);
+}
+
 static Value *block(Build *b, Value *x, int i)
 {
     graph_enter(b->g, "h", i);
-    x = layers_of_block(b, x, i);
+    x = block_scaled(b, layers_of_block(b, x, i));
     graph_leave(b->g);
     return x;
 }
@@ -223,7 +239,7 @@ static const DecayGroup groups[] = {
     { "layernorm",
       (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm", "attention_post_norm",
                              "ffn_post_norm", "stream_norm", "token_norm", "ahead_norm",
-                             "embedding_norm", "delta_norm", "delta_gates", NULL } },
+                             "embedding_norm", "block_scale", "delta_norm", "delta_gates", NULL } },
     { 0 },
 };
 

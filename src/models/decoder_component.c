@@ -36,6 +36,7 @@ static const Field rope_fields[] = {
     FIELD_INT(RopeScaling, growth_offset, "0", 0, MOST, "added to p there"),
     FIELD_BOOL(RopeScaling, still, "false", "nothing turns: queries grow alone"),
     FIELD_INT(RopeScaling, width, "0", 0, MOST, "features of a head that turn, an even number; 0: all"),
+    FIELD_BOOL(RopeScaling, proportional, "false", "these turn by the frequencies that they have where all turn"),
     { 0 },
 };
 static const Field layer_fields[] = {
@@ -44,6 +45,9 @@ static const Field layer_fields[] = {
     FIELD_STRUCT(LayerSettings, rope, RopeScaling, rope_fields, "null", "of these blocks; null: the model's"),
     FIELD_BOOL(LayerSettings, chunks, "false", "of these keys, only those of the token's own part of the text, where parts are as long as the window"),
     FIELD_BOOL(LayerSettings, no_qk_norm, "false", "no norm of queries and keys, whatever qk_norm says"),
+    FIELD_INT(LayerSettings, head_width, "null", 1, MOST, "of these blocks; null: the model's"),
+    FIELD_INT(LayerSettings, n_head_kv, "null", 1, MOST, "of these blocks; null: the model's"),
+    FIELD_BOOL(LayerSettings, keys_as_values, "false", "no product of values: they are what that of keys gives, in front of norms and rope"),
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
@@ -136,6 +140,7 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, gated, "true", "the activation of one product multiplies another, in experts too"),
     FIELD_CHOICE(DecoderSettings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
     FIELD_STRUCT(DecoderSettings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
+    FIELD_BOOL(DecoderSettings, block_scale, "false", "the stream behind each block is multiplied by a number of the block, 1 unless it is read from a model; training keeps it"),
     FIELD_BOOL(DecoderSettings, embedding_norm, "false", "a norm of embeddings"),
     FIELD_BOOL(DecoderSettings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
     FIELD_BOOL(DecoderSettings, norm_behind, "false", "norms of what they give, before it is added"),
@@ -143,6 +148,7 @@ static const Field fields[] = {
     FIELD_FLOAT(DecoderSettings, qkv_clip, "0.0", 0, INFINITY, "queries, keys and values are kept from -x to x, behind a norm of all heads together; 0: they are not"),
     FIELD_CHOICE(DecoderSettings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, by weights that all heads share or with its own, or of all together"),
     FIELD_BOOL(DecoderSettings, qk_norm_weight, "true", "this norm has weights, where norms have any"),
+    FIELD_BOOL(DecoderSettings, value_norm, "false", "norm of each head's values, without weights"),
     FIELD_CHOICE(DecoderSettings, attention_gate, "none", attention_gates, "what heads give counts by sigmoids of products of the token: one of each head, or of each of its features"),
     FIELD_BOOL(DecoderSettings, attention_sinks, "false", "each head has a learned logit in its softmax beside those of the keys, so that it may look at nothing"),
     FIELD_BOOL(DecoderSettings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
@@ -173,20 +179,31 @@ static const Norm *norm_of(Arena *a, const DecoderSettings *s, int64_t width, bo
     return n;
 }
 
-static const Norm *qk_norm_of(Arena *a, const DecoderSettings *s, int64_t width, bool wanted)
+static const Norm *without_weight(Arena *a, const Norm *usual)
 {
-    const Norm *usual = norm_of(a, s, width, wanted);
-    if (!usual || s->qk_norm_weight) return usual;
     Norm *n = arena_copy(a, usual, sizeof *usual);
     n->has_weight = n->has_bias = n->from_one = false;
     return n;
 }
 
-static RopeScaling *rope_of(Arena *a, const DecoderSettings *s, const RopeScaling *given)
+static const Norm *value_norm_of(Arena *a, const DecoderSettings *s, int64_t width)
+{
+    return s->value_norm ? without_weight(a, norm_of(a, s, width, true)) : NULL;
+}
+
+static const Norm *qk_norm_of(Arena *a, const DecoderSettings *s, int64_t width, bool wanted)
+{
+    const Norm *usual = norm_of(a, s, width, wanted);
+    return !usual || s->qk_norm_weight ? usual : without_weight(a, usual);
+}
+
+/* Of heads of that width. */
+static RopeScaling *rope_of(Arena *a, const DecoderSettings *s, const RopeScaling *given,
+                            int64_t width)
 {
     if (!given) return NULL;
     RopeScaling *r = arena_copy(a, given, sizeof *given);
-    if (r->width == decoder_head_width(s)) r->width = 0;
+    if (r->width == width) r->width = r->proportional = 0;
     if (s->latent) r->width = s->latent->rope_width;
     if (r->original == 0) r->original = s->sequence_length;
     if (r->attention == 0)
@@ -196,14 +213,24 @@ static RopeScaling *rope_of(Arena *a, const DecoderSettings *s, const RopeScalin
     return r;
 }
 
+/* 0: that of the model */
+static int64_t own_size(const int64_t *given, int64_t otherwise)
+{
+    return given && *given != otherwise ? *given : 0;
+}
+
 /* Blocks of one kind share their rotary table. */
 static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
 {
     const int64_t n = s->n_layer + (s->multi_token ? s->multi_token->depth : 0);
     DecoderLayer *layer = NEW_N(a, DecoderLayer, n);
-    const RopeScaling *common = rope_of(a, s, s->rope);
+    const RopeScaling *common = rope_of(a, s, s->rope, decoder_head_width(s));
     RopeScaling **own = NEW_N(a, RopeScaling *, s->layers.n);
-    for (int64_t k = 0; k < s->layers.n; k++) own[k] = rope_of(a, s, s->layers.item[k].rope);
+    for (int64_t k = 0; k < s->layers.n; k++) {
+        const LayerSettings *x = &s->layers.item[k];
+        const RopeScaling *given = !x->rope && x->head_width ? s->rope : x->rope;
+        own[k] = rope_of(a, s, given, decoder_layer_head_width(s, x));
+    }
     for (int64_t i = 0, k = 0, of_kind = 0; i < s->n_layer; i++) {
         const LayerSettings *x = &s->layers.item[k];
         const RopeScaling *rope = own[k] ? own[k] : common;
@@ -215,6 +242,9 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .window = x->window,
                                    .chunks = x->chunks,
                                    .no_qk_norm = x->no_qk_norm,
+                                   .head_width = own_size(x->head_width, decoder_head_width(s)),
+                                   .n_head_kv = own_size(x->n_head_kv, s->n_head_kv),
+                                   .keys_as_values = x->keys_as_values,
                                    .rope = rope,
                                    .n_rope = rope && !x->no_rope && decoder_layer_attends(x),
                                    .is_sparse = x->sparse,
@@ -304,6 +334,8 @@ static Error *build(Builder *b, const void *settings, void **out)
         .qk_norm_by_head = s->qk_norm == QK_EACH_HEAD,
         .qk_norm_before_rope = s->qk_norm_before_rope,
         .qk_norm_width = qk_norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
+        .value_norm = value_norm_of(a, s, width),
+        .block_scale = s->block_scale,
         .latent = s->latent ? latent_settings_make(a, s->latent, head_norm) : NULL,
         .short_conv = s->short_conv,
         .multipliers = s->multipliers,

@@ -43,6 +43,7 @@ static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
         e = arena_printf(a, "rope scaling: %s instead of %s", rope_scaling_choices[x->kind],
                          rope_scaling_choices[y->kind]);
     if (!e) e = number(a, "features of a head that turn", (double)x->width, (double)y->width);
+    if (!e) e = flag(a, "rope by whole heads", x->proportional, y->proportional);
     if (!e) e = number(a, "rope growth", x->growth, y->growth);
     if (!e && x->growth != 0)
         e = number(a, "rope original length", (double)x->original, (double)y->original);
@@ -119,6 +120,18 @@ static const char *convolutions(Arena *a, const ShortConv *x, const ShortConv *y
     return e ? e : flag(a, "biases of short convolutions", x->bias, y->bias);
 }
 
+static bool attends(const DecoderLayer *l)
+{
+    return l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
+}
+
+static const char *attention_layers(Arena *a, const DecoderLayer *p, const DecoderLayer *q)
+{
+    const char *e = flag(a, "keys in the place of values", p->keys_as_values, q->keys_as_values);
+    if (!e) e = flag(a, "chunks in the place of a window", p->chunks, q->chunks);
+    return e ? e : flag(a, "norm of queries and keys", !p->no_qk_norm, !q->no_qk_norm);
+}
+
 static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
 {
     for (int64_t i = 0; i < x->n_layer; i++) {
@@ -129,8 +142,7 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
                 : arena_printf(a, "%s instead of %s", mixer_names[p->mixer], mixer_names[q->mixer]);
         if (!e) e = flag(a, "feed-forward layer", !p->no_ffn, !q->no_ffn);
         if (!e) e = number(a, "window", (double)p->window, (double)q->window);
-        if (!e) e = flag(a, "chunks in the place of a window", p->chunks, q->chunks);
-        if (!e) e = flag(a, "norm of queries and keys", !p->no_qk_norm, !q->no_qk_norm);
+        if (!e && attends(p)) e = attention_layers(a, p, q);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
         if (!e) e = flag(a, "mixture of experts", p->is_sparse, q->is_sparse);
         for (int64_t k = 0; !e && k < p->n_rope; k++) e = ropes(a, &p->rope[k], &q->rope[k]);
@@ -174,23 +186,37 @@ static bool any_layer(const Decoder *d, bool (*is)(const DecoderLayer *))
     return any;
 }
 
-static bool attends(const DecoderLayer *l)
-{
-    return l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
-}
-
 static bool is_dense(const DecoderLayer *l)
 {
     return !l->no_ffn && !l->is_sparse;
 }
 
+/* The usual scale follows the width of a block's heads. */
+static const char *score_scales(Arena *a, const Decoder *x, const Decoder *y, bool own_widths)
+{
+    static const char name[] = "scale of scores";
+    const bool both = x->attention_scale == 0 && y->attention_scale == 0;
+    if (both) return NULL;
+    if (own_widths && (x->attention_scale == 0 || y->attention_scale == 0))
+        return number(a, name, x->attention_scale, y->attention_scale);
+    return number(a, name, decoder_attention_scale(x), decoder_attention_scale(y));
+}
+
 static const char *heads(Arena *a, const Decoder *x, const Decoder *y)
 {
+    bool own_widths = false;
     const char *e = number(a, "query heads", (double)x->n_head_q, (double)y->n_head_q);
-    if (!e) e = number(a, "key and value heads", (double)x->n_head_kv, (double)y->n_head_kv);
-    if (!e) e = number(a, "width of a head", (double)x->head_width, (double)y->head_width);
-    return e ? e
-             : number(a, "scale of scores", decoder_attention_scale(x), decoder_attention_scale(y));
+    for (int64_t i = 0; !e && i < x->n_layer; i++) {
+        const DecoderLayer *p = &x->layer[i], *q = &y->layer[i];
+        if (!attends(p) || !attends(q)) continue;
+        own_widths |= p->head_width || q->head_width;
+        e = number(a, "key and value heads", (double)decoder_key_heads_of(x, p),
+                   (double)decoder_key_heads_of(y, q));
+        if (!e)
+            e = number(a, "width of a head", (double)decoder_head_width_of(x, p),
+                       (double)decoder_head_width_of(y, q));
+    }
+    return e ? e : score_scales(a, x, y, own_widths);
 }
 
 static const char *sizes(Arena *a, const Decoder *x, const Decoder *y)
@@ -219,6 +245,8 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = norms(a, "norm after the feed-forward layer", x->ffn_post_norm, y->ffn_post_norm);
     if (!e) e = norms(a, "norm in front of the head", x->head_norm, y->head_norm);
     if (!e) e = norms(a, "norm of queries and keys", x->qk_norm, y->qk_norm);
+    if (!e) e = norms(a, "norm of values", x->value_norm, y->value_norm);
+    if (!e) e = flag(a, "scale of each block", x->block_scale, y->block_scale);
     if (!e && x->qk_norm)
         e = flag(a, "weights of each head in that", x->qk_norm_by_head, y->qk_norm_by_head);
     if (!e) e = norms(a, "norm of all heads together", x->qk_norm_width, y->qk_norm_width);

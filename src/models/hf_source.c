@@ -111,13 +111,14 @@ static void place_shard(HfSource *s, HfLayout layout, int64_t rows, int64_t widt
 static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const HfName *n,
                         const DecoderLayer *layer)
 {
-    const int64_t head = d->head_width;
+    const int64_t head = decoder_head_width_of(d, layer);
     const bool by_head = n->layout >= HF_HEAD_QUERIES && n->layout <= HF_HEAD_VALUES,
                is_gates = n->layout == HF_FEATURE_GATES,
                gated = is_gates || n->layout == HF_GATED_QUERIES;
     const bool turns =
         decoder_layer_turns(layer) && (strstr(n->ours, ".q_") || strstr(n->ours, ".k_"));
-    s->turning = turns && layer->rope->width ? layer->rope->width : head;
+    const bool partly = turns && layer->rope->width && !layer->rope->proportional;
+    s->turning = partly ? layer->rope->width : head;
     s->interleaved = turns && f->interleaved;
     if (gated) s->size[0] *= 2;
     if (is_gates) s->base = head * s->row_stride;

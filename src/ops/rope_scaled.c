@@ -25,6 +25,7 @@ static const Field attrs[] = {
     FIELD_INT(RopeScaledTable, scaling.growth_offset, NULL, 0, 0, "added to that position"),
     FIELD_BOOL(RopeScaledTable, scaling.still, NULL, "nothing turns"),
     FIELD_INT(RopeScaledTable, scaling.width, NULL, 0, 0, "so many features of a head turn; 0: all"),
+    FIELD_BOOL(RopeScaledTable, scaling.proportional, NULL, "by the frequencies of the whole head"),
     FIELD_BOOL(RopeScaledTable, rounded, NULL, "frequencies are rounded to bf16"),
     FIELD_CHOICE(RopeScaledTable, dtype, NULL, dtype_choices, "of the result"),
     { 0 },

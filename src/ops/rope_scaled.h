@@ -31,6 +31,7 @@ typedef struct RopeScaling {
     bool still;            /* nothing turns: queries grow alone */
     int64_t width; /* the first width/2 pairs of a head turn, by the frequencies of such a head; 0:
                       all */
+    bool proportional; /* by those of the head itself */
 } RopeScaling;
 extern const char *const rope_scaling_choices[];
 

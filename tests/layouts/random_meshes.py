@@ -33,7 +33,12 @@ def draw_mixer(r, model):
     elif kind == "latent":
         model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", attention_gate="none", qkv_clip=0.0,
                       latent=dict(key_rank=16, query_rank=r.choice([0, 20]), rope_width=4, value_width=r.choice([8, 12])))
-    if r.random() < 0.3 and kind == "attention":
+    if r.random() < 0.2 and kind == "attention":
+        layers = [{"head_width": r.choice([8, 12]), "n_head_kv": r.choice([model["n_head_kv"], model["n_head_q"]]), "keys_as_values": r.random() < 0.5}, {}]
+        if r.random() < 0.5:
+            layers[0]["rope"] = dict(base=1000.0, width=4, proportional=True)
+        model |= dict(value_norm=r.random() < 0.5, block_scale=r.random() < 0.5)
+    elif r.random() < 0.3 and kind == "attention":
         layers = [{"window": r.choice([4, 12])}, {"no_rope": r.random() < 0.5}]
         layers[0]["chunks"] = r.random() < 0.4
         if layers[1]["no_rope"] and r.random() < 0.4:

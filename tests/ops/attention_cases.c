@@ -85,6 +85,7 @@ const OpCase attention_cases[] = {
     { "rope_scaled_table", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LINEAR, 4, 8, .attention = 1 }, .n = { 7, 6 } },
     { "rope_scaled_table by factors", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LONG, 4, 5, .attention = 1.5, .short_factors = THREE(1, 1.5, 2), .long_factors = THREE(2, 4, 8) }, .n = { 7, 6 } },
     { "rope_scaled_table of a part", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LINEAR, 4, 8, .attention = 1.5, .width = 4 }, .n = { 7, 8 } },
+    { "rope_scaled_table of a part, by the whole", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LINEAR, 4, 8, .attention = 1.5, .width = 4, .proportional = true }, .n = { 7, 8 } },
     { "rope_scaled_table that grows", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, ROPE_LINEAR, 4, 3, .attention = 1.5, .growth = 0.5, .width = 4 }, .n = { 10, 8 } },
     { "rope_scaled_table that grows alone", build_rope_scaled_table, .attrs = &(const RopeScaling){ 10000, .original = 3, .attention = 1, .growth = 0.5, .growth_offset = 1, .still = true }, .n = { 10, 8 } },
     { "rope of queries", build_rope, .n = { 8, 2, 4, 2, 3, 6 }, .large = { 1024, 4, 1024, 12, 1, 64 } },
