@@ -168,6 +168,9 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
     if (!e) e = number(a, "what is added to that sum", x->sum_eps, y->sum_eps);
     if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
+    if (!e) e = flag(a, "factors of experts", x->expert_scale, y->expert_scale);
+    if (!e) e = flag(a, "feed-forward layer beside experts", x->beside_ffn, y->beside_ffn);
+    if (!e) e = flag(a, "norm of the router", x->router_norm, y->router_norm);
     if (!e) e = flag(a, "biases of experts", x->bias, y->bias);
     if (!e) e = number(a, "groups of experts", (double)x->n_groups, (double)y->n_groups);
     if (!e) e = number(a, "groups of a token", (double)x->top_groups, (double)y->top_groups);
@@ -227,7 +230,7 @@ static const char *sizes(Arena *a, const Decoder *x, const Decoder *y)
     if (!e)
         e = number(a, "longest sequence", (double)x->sequence_length, (double)y->sequence_length);
     if (!e && any_layer(x, attends)) e = heads(a, x, y);
-    if (!e && any_layer(x, is_dense))
+    if (!e && (any_layer(x, is_dense) || (x->moe && x->moe->beside_ffn)))
         e = number(a, "feed-forward width", (double)x->hidden, (double)y->hidden);
     return e;
 }

@@ -68,6 +68,10 @@ static Error *check_mixture(const DecoderSettings *s)
     for (int64_t i = 0; i < s->layers.n; i++) any |= s->layers.item[i].sparse;
     if (s->mixture && s->mixture->shared_gate && !s->mixture->shared_hidden)
         return error_new("mixture: shared_gate needs shared_hidden");
+    if (s->mixture && s->mixture->beside_ffn && s->residual != RESIDUAL_SERIAL)
+        return error_new("mixture: beside_ffn needs residual: serial");
+    if (s->mixture && s->mixture->router_norm && !s->mixture->beside_ffn)
+        return error_new("mixture: router_norm needs beside_ffn");
     if (any && !s->mixture) return error_new("layers: a sparse block needs the settings `mixture`");
     if (!s->mixture) return NULL;
     if (!any) return error_new("mixture: no block of `layers` is sparse");
@@ -265,7 +269,7 @@ static Error *check_sizes(const DecoderSettings *s)
         const LayerSettings *x = &s->layers.item[i];
         any_attends |= decoder_layer_attends(x);
         feeds |= !x->no_ffn;
-        is_dense |= !x->no_ffn && !x->sparse;
+        is_dense |= !x->no_ffn && (!x->sparse || (s->mixture && s->mixture->beside_ffn));
     }
     const struct {
         const char *key;

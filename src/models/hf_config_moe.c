@@ -176,6 +176,7 @@ Error *hf_read_moe(HfReading *r)
     *m = (Moe){ .activation = r->d->activation, .is_plain = r->family->plain };
     TRY(r->family->shared_experts ? read_shared_router(r, m)
         : r->family->ernie_moe    ? read_ernie_router(r, m)
+        : r->family->gemma4_keys  ? hf_read_gemma4_router(r, m)
                                   : read_plain_router(r, m));
     if (m->top_k > m->n_experts)
         return hf_unknown(r, "num_experts_per_tok", "it is more than there are experts");

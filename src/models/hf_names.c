@@ -23,11 +23,30 @@ const HfName hf_llama_names[] = {
     { 0 },
 };
 
-const HfName hf_sandwich_names[] = {
-    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attention_layernorm.*",
-      HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_feedforward_layernorm.*", HF_SAME },
-    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_feedforward_layernorm.*", HF_SAME },
+/* clang-format off */
+#define SANDWICH \
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attention_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_feedforward_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_feedforward_layernorm.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_sandwich_names[] = { SANDWICH, { 0 } };
+
+const HfName hf_gemma4_names[] = {
+    SANDWICH,
+    { "transformer.h.%.block_scale", "model.layers.%.layer_scalar", HF_SAME },
+    { "transformer.h.%.dense_norm.*", "model.layers.%.post_feedforward_layernorm_1.*", HF_SAME },
+    { "transformer.h.%.experts_norm.*", "model.layers.%.pre_feedforward_layernorm_2.*", HF_SAME },
+    { "transformer.h.%.mixture_norm.*", "model.layers.%.post_feedforward_layernorm_2.*", HF_SAME },
+    { "transformer.h.%.router_norm.weight", "model.layers.%.router.scale", HF_SAME },
+    { "transformer.h.%.mlp.router.scale", "model.layers.%.router.per_expert_scale", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.router.proj.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.experts.gate_up_proj",
+      HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.experts.gate_up_proj",
+      HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.experts.down_proj",
+      HF_STACKED_ROWS },
     { 0 },
 };
 

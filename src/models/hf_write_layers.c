@@ -175,6 +175,10 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_optional_int(t, window, local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
     put_kinds(t, d, f);
+    if (f->gemma4_keys) {
+        hf_put_gemma4(t, d);
+        return;
+    }
     if (f->keys.position_embedding_type)
         hf_put_text(t, "position_embedding_type", full ? "rope" : "nope");
     if (f->keys.layer_rope_theta) hf_put_of_layers(t, "layer_rope_theta", d, put_base);

@@ -178,7 +178,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     put_dropout(t, d, f);
     hf_put_double(t, "attention_dropout", d->attention_dropout);
     if (f->soft_caps) {
-        const double scale = d->attention_scale, of = scale != 0 ? rint(1 / (scale * scale)) : 0;
+        const double scale = f->unscaled ? 0 : d->attention_scale,
+                     of = scale != 0 ? rint(1 / (scale * scale)) : 0;
         hf_put_int(t, "query_pre_attn_scalar", /* an integer there */
                    of >= 1 && of <= 2147483647 ? (int64_t)of : d->head_width);
         hf_put_optional(t, "attn_logit_softcapping", d->attention_cap);

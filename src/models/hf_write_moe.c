@@ -102,7 +102,7 @@ static void put_plain_router(Text *t, const Decoder *d, const HfFamily *f)
 void hf_put_moe(Text *t, const Decoder *d, const HfFamily *f)
 {
     if (f->shared_alone) put_shared_alone(t, d);
-    if (!f->sparse || !d->moe) return;
+    if (!f->sparse || !d->moe || f->gemma4_keys) return;
     if (f->shared_experts)
         put_shared_router(t, d, f);
     else if (f->ernie_moe)

@@ -3,6 +3,7 @@
 #include "models/moe.h"
 #include "comm/mesh.h"
 #include "ops/elementwise.h"
+#include "ops/embed.h"
 #include "ops/fill.h"
 #include "ops/grouped_bias.h"
 #include "ops/grouped_linear.h"
@@ -112,7 +113,18 @@ static Value *shared_expert(Graph *g, Value *x, const Moe *m)
     return y;
 }
 
-Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
+/* Weights [b s k] of experts times what each has learned. */
+static Value *scaled_weights(Graph *g, const Moe *m, Value *weight, Value *expert)
+{
+    const Dim d = { .size = m->n_experts };
+    if (!m->expert_scale) return weight;
+    Value *scale =
+        layer_param(g, "router", "scale", 1, &d, ROLE_TOKEN, (Init){ .kind = INIT_ONES });
+    Value *of_pair = embed(g, expert, reshape(g, "e->eo", "o=1", scale));
+    return mul(g, weight, reshape(g, "bsko->bs(ko)", NULL, of_pair));
+}
+
+Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
 {
     Moe limited = *m;
     if (sums->continues) limited.capacity = 0;
@@ -124,9 +136,10 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
                              .factor = m->factor != 0 ? m->factor : 1,
                              .n_groups = m->n_groups,
                              .top_groups = m->top_groups };
-    Value *expert, *dropped = NULL, *logits = linear(g, "router", x, &router);
+    Value *expert, *dropped = NULL, *logits = linear(g, "router", routed, &router);
     Value *bias = balance(g, m);
     Value *weight = moe_route(g, logits, bias, &route, &expert), *taken = expert;
+    weight = scaled_weights(g, m, weight, expert);
     if (m->balance_rate > 0 && sums->training)
         moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));
     const MoeLimit limit = { m->n_experts, limited.capacity, m->overflow == OVERFLOW_STOPS };

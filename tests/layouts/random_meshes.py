@@ -73,6 +73,9 @@ def draw_model(r):
         n = r.choice([4, 8])
         model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid"]), shared_hidden=r.choice([0, 0, 20]),
                                 bias=r.random() < 0.2, weigh_inputs=r.random() < 0.2, z_loss=r.choice([0.0, 0.01]), balance_rate=r.choice([0.0, 0.01]))
+        if model["residual"] == "serial" and r.random() < 0.3:
+            model["mixture"] |= dict(beside_ffn=True, router_norm=r.random() < 0.5)
+        model["mixture"]["expert_scale"] = r.random() < 0.2
         for layer in layers:
             if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):
                 layer["sparse"] = True

@@ -340,6 +340,13 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "layers.0.rope: width 4 is odd, or above the head width 2" },
         { "rope: {proportional: true}", "rope: proportional needs a width" },
         { "rope: {proportional: true, width: 2, kind: llama3}", "and kind none or linear" },
+        { "layers: [{sparse: true}], residual: two_norms, mixture: {n_experts: 2, top_k: 1, "
+          "hidden: "
+          "4, beside_ffn: true}",
+          "mixture: beside_ffn needs residual: serial" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4, router_norm: "
+          "true}",
+          "mixture: router_norm needs beside_ffn" },
         { "rope: {still: true}", "rope: still needs growth" },
         { "rope: {growth_offset: 1}", "rope: growth_offset needs growth" },
         { "rope: {still: true, growth: 0.1, kind: linear, factor: 2.0}",
