@@ -4,6 +4,8 @@
 #include "ops/elementwise.h"
 #include "ops/embed.h"
 #include "ops/positions.h"
+#include "ops/reshape.h"
+#include "ops/scale_heads.h"
 #include "ops/sequence.h"
 
 const char *const residual_choices[] = { "serial", "two_norms", "one_norm", NULL };
@@ -26,14 +28,50 @@ const Multipliers *decoder_multipliers(const Decoder *d)
     return d->multipliers ? d->multipliers : &ones;
 }
 
-static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x)
+static Value *dense(Build *b, Value *x)
+{
+    const Decoder *d = b->d;
+    return d->is_gated ? gated_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias,
+                                   decoder_multipliers(d)->ffn_gate)
+                       : plain_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias);
+}
+
+static Value *mixture(Build *b, Value *x, Value *routed)
+{
+    graph_enter(b->g, "mlp", -1);
+    Value *y = moe_layer(b->g, x, routed, b->d->moe, &b->moe);
+    graph_leave(b->g);
+    return y;
+}
+
+/* A feed-forward layer of x beside a mixture of the stream. */
+static Value *dense_and_mixture(Build *b, Value *x, Value *stream)
+{
+    const Norm *n = b->d->head_norm;
+    Graph *g = b->g;
+    graph_enter(g, "mlp", -1);
+    Value *own = dense(b, x);
+    graph_leave(g);
+    Value *read = norm(g, "experts_norm", stream, n), *routed = read;
+    if (b->d->moe->router_norm)
+        routed = scale(g, norm(g, "router_norm", stream, n), 1 / sqrt((double)b->d->width));
+    Value *mixed = norm(g, "mixture_norm", mixture(b, read, routed), n);
+    return add(g, norm(g, "dense_norm", own, n), mixed);
+}
+
+/* x is the stream behind the norm in front. */
+static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x, Value *stream)
 {
     const Decoder *d = b->d;
     const bool is_gated = layer->is_sparse || d->is_gated;
-    Value *y = layer->is_sparse ? moe_layer(b->g, x, d->moe, &b->moe)
-               : d->is_gated    ? gated_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias,
-                                            decoder_multipliers(d)->ffn_gate)
-                                : plain_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias);
+    Value *y;
+    if (layer->is_sparse) {
+        y = d->moe->beside_ffn ? dense_and_mixture(b, x, stream) : mixture(b, x, x);
+    } else {
+        graph_enter(b->g, "mlp", -1);
+        y = dense(b, x);
+        graph_leave(b->g);
+    }
     if (is_gated && (d->keeps_gated || b->dropout == 0)) return y;
     return maybe_dropout(b->g, y, b->dropout, b->salt++);
 }
@@ -76,11 +114,10 @@ static Value *mixed(Build *b, const DecoderLayer *layer, const BlockNorms *norms
     return maybe_norm(g, "attention_post_norm", y, norms->attention_post);
 }
 
-static Value *fed_forward(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *n)
+static Value *fed_forward(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *n,
+                          Value *stream)
 {
-    graph_enter(b->g, "mlp", -1);
-    Value *y = feed_forward(b, layer, n);
-    graph_leave(b->g);
+    Value *y = feed_forward(b, layer, n, stream);
     y = multiplied(b->g, y, decoder_multipliers(b->d)->ffn_out);
     return maybe_norm(b->g, "ffn_post_norm", y, norms->ffn_post);
 }
@@ -96,18 +133,33 @@ static Value *layers_of_block(Build *b, Value *x, int64_t i)
             x = added(b, x,
                       mixed(b, layer, &norms, maybe_norm(g, "attention_norm", x, norms.attention)));
         if (layer->no_ffn) return x;
-        return added(b, x, fed_forward(b, layer, &norms, maybe_norm(g, "ffn_norm", x, norms.ffn)));
+        Value *read = maybe_norm(g, "ffn_norm", x, norms.ffn);
+        return added(b, x, fed_forward(b, layer, &norms, read, x));
     }
     Value *n = maybe_norm(g, "attention_norm", x, norms.attention),
           *attended = mixed(b, layer, &norms, n);
     if (d->residual == RESIDUAL_TWO_NORMS) n = maybe_norm(g, "ffn_norm", x, norms.ffn);
-    return added(b, x, add(g, attended, fed_forward(b, layer, &norms, n)));
+    return added(b, x, add(g, attended, fed_forward(b, layer, &norms, n, x)));
+}
+
+/* The stream behind a block, times the block's number. */
+static Value *block_scaled(Build *b, Value *x)
+{
+    Graph *g = b->g;
+    const Dim one = { .size = 1 };
+    if (!b->d->block_scale) return x;
+    Value *factor = graph_param(g, "block_scale", 1, &one);
+    factor->role = ROLE_NORM;
+    factor->init = (Init){ .kind = INIT_ONES };
+    factor->is_frozen = true;
+    x = scale_heads(g, reshape(g, "bs(hd)->bshd", "h=1", x), factor);
+    return reshape(g, "bshd->bs(hd)", NULL, x);
 }
 
 static Value *block(Build *b, Value *x, int i)
 {
     graph_enter(b->g, "h", i);
-    x = layers_of_block(b, x, i);
+    x = block_scaled(b, layers_of_block(b, x, i));
     graph_leave(b->g);
     return x;
 }
@@ -223,7 +275,8 @@ static const DecayGroup groups[] = {
     { "layernorm",
       (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm", "attention_post_norm",
                              "ffn_post_norm", "stream_norm", "token_norm", "ahead_norm",
-                             "embedding_norm", "delta_norm", "delta_gates", NULL } },
+                             "embedding_norm", "block_scale", "dense_norm", "experts_norm",
+                             "mixture_norm", "router_norm", "delta_norm", "delta_gates", NULL } },
     { 0 },
 };
 

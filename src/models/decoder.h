@@ -31,12 +31,24 @@ typedef enum Mixer {
 /* What may differ from block to block. A block has a mixer, a feed-forward layer, or both. */
 typedef struct DecoderLayer {
     Mixer mixer;
-    int64_t window;          /* a token sees so many: itself and earlier ones; 0: all earlier */
-    const RopeScaling *rope; /* applied in order to queries and keys */
+    int64_t window;  /* a token sees so many: itself and earlier ones; 0: all earlier */
+    bool chunks;     /* of these, only those of its own part of the text, all parts as long
+                        as the window */
+    bool no_qk_norm; /* whatever other blocks have */
+    int64_t head_width, n_head_kv; /* of its attention alone; 0: as of the model */
+    bool keys_as_values;           /* values are what the product of keys gives, in front of norms
+                                      and of what turns */
+    const RopeScaling *rope;       /* applied in order to queries and keys */
     int64_t n_rope;
     bool is_sparse; /* `moe` instead of one feed-forward layer */
     bool no_ffn;
 } DecoderLayer;
+
+/* Whether positions turn queries and keys, and do not only make queries grow. */
+static inline bool decoder_layer_turns(const DecoderLayer *l)
+{
+    return l->n_rope && !l->rope->still;
+}
 
 /* Keys and values of all heads are products of one narrow vector of the token, behind a norm, and
  * keys have features in front that all heads share; these alone turn (Multi-Head Latent Attention,
@@ -128,6 +140,9 @@ typedef struct Decoder {
     bool qk_norm_by_head;      /* with weights of its own, and without biases */
     bool qk_norm_before_rope;  /* else after */
     const Norm *qk_norm_width; /* of all heads together, with the query's width; before rope */
+    const Norm *value_norm;    /* of each head's values; without weights */
+    bool block_scale; /* the stream behind each block is multiplied by a number of the block, which
+                         training keeps */
     AttentionGate attention_gate;
     bool attention_sinks; /* each query head has a learned logit in its softmax that has no value */
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
@@ -142,6 +157,9 @@ typedef struct Decoder {
 
 /* A model that refers to the description, which must stay as long. */
 Model *decoder_new(Arena *a, const Decoder *d);
+/* Of a block's attention. */
+int64_t decoder_head_width_of(const Decoder *d, const DecoderLayer *layer);
+int64_t decoder_key_heads_of(const Decoder *d, const DecoderLayer *layer);
 /* What q k^T is multiplied by, before scale_by_layer. */
 double decoder_attention_scale(const Decoder *d);
 /* Those of the description, or ones. */

@@ -43,6 +43,7 @@ static Value *transform(Build *b, const DecoderLayer *layer, Value *x, bool is_q
 {
     for (int64_t i = 0; i < layer->n_rope; i++) {
         const RopeScaling *s = &layer->rope[i];
+        if (s->still && !is_query) continue;
         x = rope(b->g, x, rotary_table(b, s, value_width(x), is_query && s->growth != 0));
     }
     return x;
@@ -64,23 +65,27 @@ static Value *cached(Build *b, const char *name, Value *x)
 }
 
 /* One of queries and keys, not yet split into heads. */
-static Value *wide_norm(Build *b, const char *name, Value *x)
+static Value *wide_norm(Build *b, const DecoderLayer *layer, const char *name, Value *x)
 {
-    if (!b->d->qk_norm_width) return x;
+    if (!b->d->qk_norm_width || layer->no_qk_norm) return x;
     Norm n = *b->d->qk_norm_width;
     n.width = value_width(x);
     return norm(b->g, name, x, &n);
 }
 
 /* One of queries and keys [... d], of n features in all heads, which ranks divide by `axis`. */
-static Value *head_norm(Build *b, const char *name, Value *x, int64_t n, const char *axis)
+static Value *head_norm(Build *b, const DecoderLayer *layer, const char *name, Value *x, int64_t n,
+                        const char *axis)
 {
     Graph *g = b->g;
-    const Norm *s = b->d->qk_norm;
-    if (!s || !b->d->qk_norm_by_head) return maybe_norm(g, name, x, s);
+    if (!b->d->qk_norm) return x;
+    Norm own = *b->d->qk_norm;
+    const Norm *s = &own;
+    if (layer->head_width) own.width = layer->head_width;
+    if (!b->d->qk_norm_by_head) return norm(g, name, x, s);
     const Dim d = { .size = n, .axis = axis };
-    const char *groups = arena_printf(g->arena, "g=%lld d=%lld", (long long)x->dim[2].size,
-                                      (long long)b->d->head_width);
+    const char *groups =
+        arena_printf(g->arena, "g=%lld d=%lld", (long long)x->dim[2].size, (long long)own.width);
     const bool grouped = x->n_dims == 5; /* [b s g r d] */
     x = norm_by(g, (NormParams){ 0 }, x, s);
     if (!s->has_weight) return x;
@@ -111,9 +116,20 @@ static int64_t key_heads(const Build *b, int64_t n)
     return decoder_key_heads(n, b->d->n_head_q, decoder_ranks(b, MESH_TP));
 }
 
+/* Heads of keys or values [b s g d], as n. */
 static Value *repeated(Build *b, Value *x, int64_t n)
 {
-    return n == b->d->n_head_kv ? x : repeat_heads(b->g, x, n);
+    return n == x->dim[2].size ? x : repeat_heads(b->g, x, n);
+}
+
+int64_t decoder_head_width_of(const Decoder *d, const DecoderLayer *layer)
+{
+    return layer->head_width ? layer->head_width : d->head_width;
+}
+
+int64_t decoder_key_heads_of(const Decoder *d, const DecoderLayer *layer)
+{
+    return layer->n_head_kv ? layer->n_head_kv : d->n_head_kv;
 }
 
 double decoder_attention_scale(const Decoder *d)
@@ -162,29 +178,40 @@ static Value *attended(Build *b, Value *q, Value *k, Value *v, const Attention *
     return attention_sink(g, o, sinks);
 }
 
+static Value *value_norm(Build *b, Value *v)
+{
+    if (!b->d->value_norm) return v;
+    Norm n = *b->d->value_norm;
+    n.width = value_width(v);
+    return norm_by(b->g, (NormParams){ 0 }, v, &n);
+}
+
 static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attention *attrs, Value *x)
 {
     const Decoder *d = b->d;
     Graph *g = b->g;
-    const int64_t n_keys = key_heads(b, d->n_head_kv);
-    const char *axis = n_keys == d->n_head_kv ? "heads" : NULL;
+    const int64_t width = decoder_head_width_of(d, layer),
+                  own_keys = decoder_key_heads_of(d, layer), n_keys = key_heads(b, own_keys);
+    const char *axis = n_keys == own_keys ? "heads" : NULL;
     const char *groups =
-        arena_printf(g->arena, "d=%lld g=%lld", (long long)d->head_width, (long long)n_keys);
+        arena_printf(g->arena, "d=%lld g=%lld", (long long)width, (long long)n_keys);
     const char *sizes =
-        arena_printf(g->arena, "d=%lld g=%lld", (long long)d->head_width, (long long)d->n_head_kv);
-    const Linear queries = { d->head_width * d->n_head_q, "heads", "embed", d->qkv_bias,
-                             ROLE_LINEAR },
-                 keys = { d->head_width * d->n_head_kv, axis, "embed", d->qkv_bias, ROLE_LINEAR };
-    Value *q = clipped(b, wide_norm(b, "q_norm", linear(g, "q_attn", x, &queries)));
+        arena_printf(g->arena, "d=%lld g=%lld", (long long)width, (long long)own_keys);
+    const Linear queries = { width * d->n_head_q, "heads", "embed", d->qkv_bias, ROLE_LINEAR },
+                 keys = { width * own_keys, axis, "embed", d->qkv_bias, ROLE_LINEAR };
+    Value *q = clipped(b, wide_norm(b, layer, "q_norm", linear(g, "q_attn", x, &queries)));
     q = reshape(g, "bs(grd)->bsgrd", groups, q);
-    Value *k = clipped(b, wide_norm(b, "k_norm", linear(g, "k_attn", x, &keys)));
+    Value *made = linear(g, "k_attn", x, &keys);
+    Value *k = clipped(b, wide_norm(b, layer, "k_norm", made));
     k = reshape(g, "bs(gd)->bsgd", sizes, k);
-    Value *v = clipped(b, linear(g, "v_attn", x, &keys));
-    v = reshape(g, "bs(gd)->bsgd", sizes, v);
+    Value *v = clipped(b, layer->keys_as_values ? made : linear(g, "v_attn", x, &keys));
+    v = value_norm(b, reshape(g, "bs(gd)->bsgd", sizes, v));
     if (!d->qk_norm_before_rope)
         q = transform(b, layer, q, true), k = transform(b, layer, k, false);
-    q = head_norm(b, "q_norm", q, queries.width, queries.axis);
-    k = head_norm(b, "k_norm", k, keys.width, keys.axis);
+    if (!layer->no_qk_norm) {
+        q = head_norm(b, layer, "q_norm", q, queries.width, queries.axis);
+        k = head_norm(b, layer, "k_norm", k, keys.width, keys.axis);
+    }
     if (d->qk_norm_before_rope) q = transform(b, layer, q, true), k = transform(b, layer, k, false);
     v = repeated(b, cached(b, "v_cache", v), n_keys);
     k = repeated(b, cached(b, "k_cache", k), n_keys);
@@ -318,6 +345,7 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
                               .soft_cap = d->attention_cap,
                               .alibi = d->alibi,
                               .window = layer->window,
+                              .chunks = layer->chunks,
                               .dropout = b->f->training ? d->attention_dropout : 0,
                               .salt = b->salt++ };
     const bool absorbs = b->f->cache_length && !b->has_adapters;

@@ -33,13 +33,21 @@ static const Field rope_fields[] = {
     FIELD_FLOATS(RopeScaling, short_factors, "[]", 0, 0, "longrope: divide each frequency in texts of at most `original` tokens"),
     FIELD_FLOATS(RopeScaling, long_factors, "[]", 0, 0, "longrope: in longer texts"),
     FIELD_FLOAT(RopeScaling, growth, "0.0", 0, INFINITY, "queries of position p are multiplied by 1 + growth log(1 + floor(p / original))"),
+    FIELD_INT(RopeScaling, growth_offset, "0", 0, MOST, "added to p there"),
+    FIELD_BOOL(RopeScaling, still, "false", "nothing turns: queries grow alone"),
     FIELD_INT(RopeScaling, width, "0", 0, MOST, "features of a head that turn, an even number; 0: all"),
+    FIELD_BOOL(RopeScaling, proportional, "false", "these turn by the frequencies that they have where all turn"),
     { 0 },
 };
 static const Field layer_fields[] = {
     FIELD_INT(LayerSettings, count, "1", 1, MOST, "so many blocks in a row"),
     FIELD_INT(LayerSettings, window, "0", 0, MOST, "keys that a token sees, its own included; 0: all earlier ones"),
     FIELD_STRUCT(LayerSettings, rope, RopeScaling, rope_fields, "null", "of these blocks; null: the model's"),
+    FIELD_BOOL(LayerSettings, chunks, "false", "of these keys, only those of the token's own part of the text, where parts are as long as the window"),
+    FIELD_BOOL(LayerSettings, no_qk_norm, "false", "no norm of queries and keys, whatever qk_norm says"),
+    FIELD_INT(LayerSettings, head_width, "null", 1, MOST, "of these blocks; null: the model's"),
+    FIELD_INT(LayerSettings, n_head_kv, "null", 1, MOST, "of these blocks; null: the model's"),
+    FIELD_BOOL(LayerSettings, keys_as_values, "false", "no product of values: they are what that of keys gives, in front of norms and rope"),
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
@@ -83,6 +91,7 @@ static const Field mixture_fields[] = {
     FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
     FIELD_FLOAT(Moe, sum_eps, "0.0", 0, 1, "added to the sum that they are divided by then"),
+    FIELD_BOOL(Moe, weigh_inputs, "false", "the weights multiply what a token's experts read, instead of what they give"),
     FIELD_FLOAT(Moe, factor, "1.0", 0, INFINITY, "multiplies the weights", .flags = FIELD_OPEN_MIN),
     FIELD_INT(Moe, n_groups, "0", 0, MOST_EXPERT_GROUPS, "groups of neighbouring experts, of which a token's experts are in the best ones; 0: none"),
     FIELD_INT(Moe, top_groups, "0", 0, MOST_EXPERT_GROUPS, "so many of them: those with the largest score, with sigmoids with the largest sum of two"),
@@ -91,6 +100,9 @@ static const Field mixture_fields[] = {
     FIELD_BOOL(Moe, bias, "false", "biases of the router and of the experts"),
     FIELD_INT(Moe, shared_hidden, "0", 0, MOST, "width of an expert that every token goes through; 0: none"),
     FIELD_BOOL(Moe, shared_gate, "false", "what that one gives counts by the sigmoid of a product of the token"),
+    FIELD_BOOL(Moe, expert_scale, "false", "the weights are multiplied by a learned number of each expert, too"),
+    FIELD_BOOL(Moe, beside_ffn, "false", "sparse blocks have the feed-forward layer, too; the mixture reads the stream behind a norm of its own, and what each of the two gives goes through one"),
+    FIELD_BOOL(Moe, router_norm, "false", "with beside_ffn: the router reads the stream behind a further norm, divided by the root of the width"),
     FIELD_FLOAT(Moe, aux_loss, "0.0", 0, INFINITY, "weight of the penalty for uneven load"),
     FIELD_FLOAT(Moe, balance_rate, "0.0", 0, INFINITY, "routers have biases, for the choice alone, that change by so much with each step: up for experts that were chosen too seldom; 0: they have none"),
     FIELD_FLOAT(Moe, z_loss, "0.0", 0, INFINITY, "weight of the penalty for large router logits"),
@@ -131,12 +143,15 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, gated, "true", "the activation of one product multiplies another, in experts too"),
     FIELD_CHOICE(DecoderSettings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
     FIELD_STRUCT(DecoderSettings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
+    FIELD_BOOL(DecoderSettings, block_scale, "false", "the stream behind each block is multiplied by a number of the block, 1 unless it is read from a model; training keeps it"),
     FIELD_BOOL(DecoderSettings, embedding_norm, "false", "a norm of embeddings"),
     FIELD_BOOL(DecoderSettings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
     FIELD_BOOL(DecoderSettings, norm_behind, "false", "norms of what they give, before it is added"),
     FIELD_CHOICE(DecoderSettings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm"),
     FIELD_FLOAT(DecoderSettings, qkv_clip, "0.0", 0, INFINITY, "queries, keys and values are kept from -x to x, behind a norm of all heads together; 0: they are not"),
     FIELD_CHOICE(DecoderSettings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, by weights that all heads share or with its own, or of all together"),
+    FIELD_BOOL(DecoderSettings, qk_norm_weight, "true", "this norm has weights, where norms have any"),
+    FIELD_BOOL(DecoderSettings, value_norm, "false", "norm of each head's values, without weights"),
     FIELD_CHOICE(DecoderSettings, attention_gate, "none", attention_gates, "what heads give counts by sigmoids of products of the token: one of each head, or of each of its features"),
     FIELD_BOOL(DecoderSettings, attention_sinks, "false", "each head has a learned logit in its softmax beside those of the keys, so that it may look at nothing"),
     FIELD_BOOL(DecoderSettings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
@@ -167,11 +182,31 @@ static const Norm *norm_of(Arena *a, const DecoderSettings *s, int64_t width, bo
     return n;
 }
 
-static RopeScaling *rope_of(Arena *a, const DecoderSettings *s, const RopeScaling *given)
+static const Norm *without_weight(Arena *a, const Norm *usual)
+{
+    Norm *n = arena_copy(a, usual, sizeof *usual);
+    n->has_weight = n->has_bias = n->from_one = false;
+    return n;
+}
+
+static const Norm *value_norm_of(Arena *a, const DecoderSettings *s, int64_t width)
+{
+    return s->value_norm ? without_weight(a, norm_of(a, s, width, true)) : NULL;
+}
+
+static const Norm *qk_norm_of(Arena *a, const DecoderSettings *s, int64_t width, bool wanted)
+{
+    const Norm *usual = norm_of(a, s, width, wanted);
+    return !usual || s->qk_norm_weight ? usual : without_weight(a, usual);
+}
+
+/* Of heads of that width. */
+static RopeScaling *rope_of(Arena *a, const DecoderSettings *s, const RopeScaling *given,
+                            int64_t width)
 {
     if (!given) return NULL;
     RopeScaling *r = arena_copy(a, given, sizeof *given);
-    if (r->width == decoder_head_width(s)) r->width = 0;
+    if (r->width == width) r->width = r->proportional = 0;
     if (s->latent) r->width = s->latent->rope_width;
     if (r->original == 0) r->original = s->sequence_length;
     if (r->attention == 0)
@@ -181,14 +216,24 @@ static RopeScaling *rope_of(Arena *a, const DecoderSettings *s, const RopeScalin
     return r;
 }
 
+/* 0: that of the model */
+static int64_t own_size(const int64_t *given, int64_t otherwise)
+{
+    return given && *given != otherwise ? *given : 0;
+}
+
 /* Blocks of one kind share their rotary table. */
 static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
 {
     const int64_t n = s->n_layer + (s->multi_token ? s->multi_token->depth : 0);
     DecoderLayer *layer = NEW_N(a, DecoderLayer, n);
-    const RopeScaling *common = rope_of(a, s, s->rope);
+    const RopeScaling *common = rope_of(a, s, s->rope, decoder_head_width(s));
     RopeScaling **own = NEW_N(a, RopeScaling *, s->layers.n);
-    for (int64_t k = 0; k < s->layers.n; k++) own[k] = rope_of(a, s, s->layers.item[k].rope);
+    for (int64_t k = 0; k < s->layers.n; k++) {
+        const LayerSettings *x = &s->layers.item[k];
+        const RopeScaling *given = !x->rope && x->head_width ? s->rope : x->rope;
+        own[k] = rope_of(a, s, given, decoder_layer_head_width(s, x));
+    }
     for (int64_t i = 0, k = 0, of_kind = 0; i < s->n_layer; i++) {
         const LayerSettings *x = &s->layers.item[k];
         const RopeScaling *rope = own[k] ? own[k] : common;
@@ -198,6 +243,11 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                             : x->no_mixer     ? MIXER_NONE
                                                               : MIXER_ATTENTION,
                                    .window = x->window,
+                                   .chunks = x->chunks,
+                                   .no_qk_norm = x->no_qk_norm,
+                                   .head_width = own_size(x->head_width, decoder_head_width(s)),
+                                   .n_head_kv = own_size(x->n_head_kv, s->n_head_kv),
+                                   .keys_as_values = x->keys_as_values,
                                    .rope = rope,
                                    .n_rope = rope && !x->no_rope && decoder_layer_attends(x),
                                    .is_sparse = x->sparse,
@@ -283,10 +333,12 @@ static Error *build(Builder *b, const void *settings, void **out)
         .is_gated = s->gated,
         .head_norm = head_norm,
         .qkv_clip = s->qkv_clip,
-        .qk_norm = norm_of(a, s, width, s->qk_norm == QK_HEAD || s->qk_norm == QK_EACH_HEAD),
+        .qk_norm = qk_norm_of(a, s, width, s->qk_norm == QK_HEAD || s->qk_norm == QK_EACH_HEAD),
         .qk_norm_by_head = s->qk_norm == QK_EACH_HEAD,
         .qk_norm_before_rope = s->qk_norm_before_rope,
-        .qk_norm_width = norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
+        .qk_norm_width = qk_norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
+        .value_norm = value_norm_of(a, s, width),
+        .block_scale = s->block_scale,
         .latent = s->latent ? latent_settings_make(a, s->latent, head_norm) : NULL,
         .short_conv = s->short_conv,
         .multipliers = s->multipliers,

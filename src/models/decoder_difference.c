@@ -37,14 +37,17 @@ static const char *factors(Arena *a, const FloatList *x, const FloatList *y)
 
 static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
 {
-    const char *e = number(a, "rope base", x->base, y->base);
+    const char *e = flag(a, "positions that turn", !x->still, !y->still);
+    if (!e && !x->still) e = number(a, "rope base", x->base, y->base);
     if (!e && x->kind != y->kind)
         e = arena_printf(a, "rope scaling: %s instead of %s", rope_scaling_choices[x->kind],
                          rope_scaling_choices[y->kind]);
     if (!e) e = number(a, "features of a head that turn", (double)x->width, (double)y->width);
+    if (!e) e = flag(a, "rope by whole heads", x->proportional, y->proportional);
     if (!e) e = number(a, "rope growth", x->growth, y->growth);
     if (!e && x->growth != 0)
         e = number(a, "rope original length", (double)x->original, (double)y->original);
+    if (!e) e = number(a, "rope growth offset", (double)x->growth_offset, (double)y->growth_offset);
     if (e || x->kind == ROPE_PLAIN) return e;
     const bool llama3 = x->kind == ROPE_LLAMA3, yarn = x->kind == ROPE_YARN;
     if (x->kind != ROPE_LONG) e = number(a, "rope factor", x->factor, y->factor);
@@ -117,6 +120,18 @@ static const char *convolutions(Arena *a, const ShortConv *x, const ShortConv *y
     return e ? e : flag(a, "biases of short convolutions", x->bias, y->bias);
 }
 
+static bool attends(const DecoderLayer *l)
+{
+    return l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
+}
+
+static const char *attention_layers(Arena *a, const DecoderLayer *p, const DecoderLayer *q)
+{
+    const char *e = flag(a, "keys in the place of values", p->keys_as_values, q->keys_as_values);
+    if (!e) e = flag(a, "chunks in the place of a window", p->chunks, q->chunks);
+    return e ? e : flag(a, "norm of queries and keys", !p->no_qk_norm, !q->no_qk_norm);
+}
+
 static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
 {
     for (int64_t i = 0; i < x->n_layer; i++) {
@@ -127,6 +142,7 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
                 : arena_printf(a, "%s instead of %s", mixer_names[p->mixer], mixer_names[q->mixer]);
         if (!e) e = flag(a, "feed-forward layer", !p->no_ffn, !q->no_ffn);
         if (!e) e = number(a, "window", (double)p->window, (double)q->window);
+        if (!e && attends(p)) e = attention_layers(a, p, q);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
         if (!e) e = flag(a, "mixture of experts", p->is_sparse, q->is_sparse);
         for (int64_t k = 0; !e && k < p->n_rope; k++) e = ropes(a, &p->rope[k], &q->rope[k]);
@@ -148,9 +164,13 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = flag(a, "gate of experts", !x->is_plain, !y->is_plain);
+    if (!e) e = flag(a, "router weights of what experts read", x->weigh_inputs, y->weigh_inputs);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
     if (!e) e = number(a, "what is added to that sum", x->sum_eps, y->sum_eps);
     if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
+    if (!e) e = flag(a, "factors of experts", x->expert_scale, y->expert_scale);
+    if (!e) e = flag(a, "feed-forward layer beside experts", x->beside_ffn, y->beside_ffn);
+    if (!e) e = flag(a, "norm of the router", x->router_norm, y->router_norm);
     if (!e) e = flag(a, "biases of experts", x->bias, y->bias);
     if (!e) e = number(a, "groups of experts", (double)x->n_groups, (double)y->n_groups);
     if (!e) e = number(a, "groups of a token", (double)x->top_groups, (double)y->top_groups);
@@ -169,23 +189,37 @@ static bool any_layer(const Decoder *d, bool (*is)(const DecoderLayer *))
     return any;
 }
 
-static bool attends(const DecoderLayer *l)
-{
-    return l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
-}
-
 static bool is_dense(const DecoderLayer *l)
 {
     return !l->no_ffn && !l->is_sparse;
 }
 
+/* The usual scale follows the width of a block's heads. */
+static const char *score_scales(Arena *a, const Decoder *x, const Decoder *y, bool own_widths)
+{
+    static const char name[] = "scale of scores";
+    const bool both = x->attention_scale == 0 && y->attention_scale == 0;
+    if (both) return NULL;
+    if (own_widths && (x->attention_scale == 0 || y->attention_scale == 0))
+        return number(a, name, x->attention_scale, y->attention_scale);
+    return number(a, name, decoder_attention_scale(x), decoder_attention_scale(y));
+}
+
 static const char *heads(Arena *a, const Decoder *x, const Decoder *y)
 {
+    bool own_widths = false;
     const char *e = number(a, "query heads", (double)x->n_head_q, (double)y->n_head_q);
-    if (!e) e = number(a, "key and value heads", (double)x->n_head_kv, (double)y->n_head_kv);
-    if (!e) e = number(a, "width of a head", (double)x->head_width, (double)y->head_width);
-    return e ? e
-             : number(a, "scale of scores", decoder_attention_scale(x), decoder_attention_scale(y));
+    for (int64_t i = 0; !e && i < x->n_layer; i++) {
+        const DecoderLayer *p = &x->layer[i], *q = &y->layer[i];
+        if (!attends(p) || !attends(q)) continue;
+        own_widths |= p->head_width || q->head_width;
+        e = number(a, "key and value heads", (double)decoder_key_heads_of(x, p),
+                   (double)decoder_key_heads_of(y, q));
+        if (!e)
+            e = number(a, "width of a head", (double)decoder_head_width_of(x, p),
+                       (double)decoder_head_width_of(y, q));
+    }
+    return e ? e : score_scales(a, x, y, own_widths);
 }
 
 static const char *sizes(Arena *a, const Decoder *x, const Decoder *y)
@@ -196,7 +230,7 @@ static const char *sizes(Arena *a, const Decoder *x, const Decoder *y)
     if (!e)
         e = number(a, "longest sequence", (double)x->sequence_length, (double)y->sequence_length);
     if (!e && any_layer(x, attends)) e = heads(a, x, y);
-    if (!e && any_layer(x, is_dense))
+    if (!e && (any_layer(x, is_dense) || (x->moe && x->moe->beside_ffn)))
         e = number(a, "feed-forward width", (double)x->hidden, (double)y->hidden);
     return e;
 }
@@ -214,6 +248,8 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = norms(a, "norm after the feed-forward layer", x->ffn_post_norm, y->ffn_post_norm);
     if (!e) e = norms(a, "norm in front of the head", x->head_norm, y->head_norm);
     if (!e) e = norms(a, "norm of queries and keys", x->qk_norm, y->qk_norm);
+    if (!e) e = norms(a, "norm of values", x->value_norm, y->value_norm);
+    if (!e) e = flag(a, "scale of each block", x->block_scale, y->block_scale);
     if (!e && x->qk_norm)
         e = flag(a, "weights of each head in that", x->qk_norm_by_head, y->qk_norm_by_head);
     if (!e) e = norms(a, "norm of all heads together", x->qk_norm_width, y->qk_norm_width);

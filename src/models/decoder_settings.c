@@ -12,12 +12,18 @@ int64_t decoder_head_width(const DecoderSettings *s)
     return s->head_width ? *s->head_width : s->n_head_q ? s->n_embd / s->n_head_q : 0;
 }
 
+int64_t decoder_layer_head_width(const DecoderSettings *s, const LayerSettings *x)
+{
+    return x->head_width ? *x->head_width : decoder_head_width(s);
+}
+
 /* A number for each pair that turns. */
-static Error *check_factors(const DecoderSettings *s, const char *key, const RopeScaling *r)
+static Error *check_factors(const DecoderSettings *s, const char *key, const RopeScaling *r,
+                            int64_t head)
 {
     const int64_t turning = s->latent  ? s->latent->rope_width
                             : r->width ? r->width
-                                       : decoder_head_width(s),
+                                       : head,
                   n = r->kind == ROPE_LONG ? turning / 2 : 0;
     const FloatList *list[] = { &r->short_factors, &r->long_factors };
     for (int k = 0; k < 2; k++) {
@@ -31,21 +37,29 @@ static Error *check_factors(const DecoderSettings *s, const char *key, const Rop
     return NULL;
 }
 
-static Error *check_rope(const DecoderSettings *s, const char *key, const RopeScaling *r)
+/* Of heads of that width. */
+static Error *check_rope(const DecoderSettings *s, const char *key, const RopeScaling *r,
+                         int64_t head)
 {
     if (!r) return NULL;
-    if (decoder_head_width(s) % 2)
+    if (head % 2)
         return error_new("%s: rotary positions need an even head width, not %lld", key,
-                         (long long)decoder_head_width(s));
-    if (r->width % 2 || r->width > decoder_head_width(s))
+                         (long long)head);
+    if (r->width % 2 || r->width > head)
         return error_new("%s: width %lld is odd, or above the head width %lld", key,
-                         (long long)r->width, (long long)decoder_head_width(s));
+                         (long long)r->width, (long long)head);
+    if (r->proportional && (!r->width || r->kind > ROPE_LINEAR))
+        return error_new("%s: proportional needs a width, and kind none or linear", key);
     if (r->kind == ROPE_PLAIN && (r->factor != 1 || r->attention != 0))
         return error_new("%s: kind none takes no factor or attention", key);
+    if (r->growth == 0 && (r->still || r->growth_offset))
+        return error_new("%s: %s needs growth", key, r->still ? "still" : "growth_offset");
+    if (r->still && (r->kind != ROPE_PLAIN || r->width))
+        return error_new("%s: where nothing turns kind is none and width 0", key);
     if (r->kind == ROPE_LLAMA3 && r->high_freq <= r->low_freq)
         return error_new("%s: high_freq %g must be above low_freq %g", key, r->high_freq,
                          r->low_freq);
-    return check_factors(s, key, r);
+    return check_factors(s, key, r, head);
 }
 
 static Error *check_mixture(const DecoderSettings *s)
@@ -54,6 +68,10 @@ static Error *check_mixture(const DecoderSettings *s)
     for (int64_t i = 0; i < s->layers.n; i++) any |= s->layers.item[i].sparse;
     if (s->mixture && s->mixture->shared_gate && !s->mixture->shared_hidden)
         return error_new("mixture: shared_gate needs shared_hidden");
+    if (s->mixture && s->mixture->beside_ffn && s->residual != RESIDUAL_SERIAL)
+        return error_new("mixture: beside_ffn needs residual: serial");
+    if (s->mixture && s->mixture->router_norm && !s->mixture->beside_ffn)
+        return error_new("mixture: router_norm needs beside_ffn");
     if (any && !s->mixture) return error_new("layers: a sparse block needs the settings `mixture`");
     if (!s->mixture) return NULL;
     if (!any) return error_new("mixture: no block of `layers` is sparse");
@@ -83,6 +101,7 @@ static Error *check_latent(const DecoderSettings *s)
                          (long long)s->n_head_kv, (long long)s->n_head_q);
     if (s->qk_norm != QK_NONE)
         return error_new("latent: it has norms of its own; qk_norm must be none");
+    if (s->value_norm) return error_new("latent: values have no norm; value_norm must be false");
     if (s->qkv_clip > 0)
         return error_new("latent: keys and values have no bound; qkv_clip must be 0");
     if (any_rope_width(s))
@@ -179,6 +198,35 @@ static Error *check_linear(const DecoderSettings *s)
     return l ? linear_settings_check(l) : NULL;
 }
 
+/* What of attention differs from block to block. */
+static Error *check_attention(const DecoderSettings *s)
+{
+    const bool after = s->qk_norm && s->qk_norm != QK_WIDTH && !s->qk_norm_before_rope;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        const RopeScaling *r = x->no_rope ? NULL : x->rope ? x->rope : s->rope;
+        if (x->chunks && !x->window)
+            return error_new("layers.%lld: chunks needs a window, which is their length",
+                             (long long)i);
+        if (x->no_qk_norm && (!s->qk_norm || !decoder_layer_attends(x)))
+            return error_new("layers.%lld: no_qk_norm: the blocks have no such norm anyway",
+                             (long long)i);
+        const bool has_own = x->head_width || x->n_head_kv || x->keys_as_values;
+        if (has_own && (!decoder_layer_attends(x) || s->latent))
+            return error_new("layers.%lld: head_width, n_head_kv and keys_as_values are of blocks "
+                             "with attention, and not of a latent one",
+                             (long long)i);
+        if (x->n_head_kv && s->n_head_q % *x->n_head_kv)
+            return error_new("layers.%lld: n_head_kv %lld does not divide n_head_q %lld",
+                             (long long)i, (long long)*x->n_head_kv, (long long)s->n_head_q);
+        if (r && r->growth != 0 && after && !x->no_qk_norm && decoder_layer_attends(x))
+            return error_new("layers.%lld: a norm behind rope takes its growth away; "
+                             "qk_norm_before_rope must be true",
+                             (long long)i);
+    }
+    return NULL;
+}
+
 static Error *check_halves(const DecoderSettings *s)
 {
     for (int64_t i = 0; i < s->layers.n; i++) {
@@ -221,14 +269,15 @@ static Error *check_sizes(const DecoderSettings *s)
         const LayerSettings *x = &s->layers.item[i];
         any_attends |= decoder_layer_attends(x);
         feeds |= !x->no_ffn;
-        is_dense |= !x->no_ffn && !x->sparse;
+        is_dense |= !x->no_ffn && (!x->sparse || (s->mixture && s->mixture->beside_ffn));
     }
     const struct {
         const char *key;
         bool given;
     } of_attention[] = { { "n_head_q", s->n_head_q },     { "n_head_kv", s->n_head_kv },
                          { "head_width", s->head_width }, { "rope", s->rope },
-                         { "alibi", s->alibi > 0 },       { "latent", s->latent } };
+                         { "alibi", s->alibi > 0 },       { "latent", s->latent },
+                         { "value_norm", s->value_norm } };
     for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !any_attends; i++)
         if (of_attention[i].given)
             return error_new("%s: no block of `layers` has attention", of_attention[i].key);
@@ -254,11 +303,13 @@ Error *decoder_settings_check(const void *settings)
     if (s->alibi > 0 && s->attention_cap > 0)
         return error_new("alibi: scores that fall with distance are not bent; attention_cap must "
                          "be 0");
-    TRY(check_rope(s, "rope", s->rope));
+    TRY(check_rope(s, "rope", s->rope, decoder_head_width(s)));
     for (int64_t i = 0; i < s->layers.n; i++) {
         char key[64];
+        const LayerSettings *x = &s->layers.item[i];
         snprintf(key, sizeof key, "layers.%lld.rope", (long long)i);
-        TRY(check_rope(s, key, s->layers.item[i].rope));
+        TRY(check_rope(s, key, x->rope || !x->head_width ? x->rope : s->rope,
+                       decoder_layer_head_width(s, x)));
         if (s->layers.item[i].rope && s->layers.item[i].no_rope)
             return error_new("%s: the blocks have no_rope", key);
     }
@@ -268,9 +319,13 @@ Error *decoder_settings_check(const void *settings)
         return error_new(
             "activation: xielu is of layers without a gate; it needs gated: false, and "
             "no mixture");
-    if (s->qk_norm == QK_EACH_HEAD && (s->norm.bias || s->norm.from_one || !s->norm.weight))
+    if (!s->qk_norm_weight && (!s->qk_norm || !s->norm.weight))
+        return error_new("qk_norm_weight: there is no weight anyway");
+    if (s->qk_norm == QK_EACH_HEAD &&
+        (s->norm.bias || s->norm.from_one || !s->norm.weight || !s->qk_norm_weight))
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
-                         "norm asks for others");
+                         "norm or qk_norm_weight asks for others");
+    TRY(check_attention(s));
     TRY(check_latent(s));
     TRY(check_conv(s));
     TRY(check_multipliers(s));

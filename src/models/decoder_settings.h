@@ -12,7 +12,9 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    bool no_rope, sparse, linear, side_by_side, conv, no_mixer, no_ffn;
+    const int64_t *head_width, *n_head_kv;
+    bool chunks, no_qk_norm, keys_as_values, no_rope, sparse, linear, side_by_side, conv, no_mixer,
+        no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -34,10 +36,10 @@ typedef struct DecoderSettings {
         head_bias, gated;
     int activation;
     NormSettings norm;
-    bool embedding_norm, norm_in_front, norm_behind;
+    bool embedding_norm, norm_in_front, norm_behind, value_norm, block_scale;
     int residual, qk_norm, attention_gate;
     bool attention_sinks;
-    bool qk_norm_before_rope;
+    bool qk_norm_before_rope, qk_norm_weight;
     const RopeScaling *rope;
     LayerList layers;
     const LatentSettings *latent;
@@ -53,6 +55,8 @@ typedef struct DecoderSettings {
 bool decoder_layer_attends(const LayerSettings *x);
 /* Of a head of queries or keys; 0: no block has attention. */
 int64_t decoder_head_width(const DecoderSettings *s);
+/* Of such blocks. */
+int64_t decoder_layer_head_width(const DecoderSettings *s, const LayerSettings *x);
 /* What cannot be, by the name of the setting. */
 Error *decoder_settings_check(const void *settings);
 #endif

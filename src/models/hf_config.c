@@ -229,9 +229,10 @@ static double embedding_scale(const HfReading *r)
 /* 0: 1/sqrt(head width) */
 static double attention_scale(const HfReading *r)
 {
+    if (r->family->unscaled) return 1;
     if (r->family->soft_caps)
         return 1 / sqrt(r->c.query_pre_attn_scalar ? *r->c.query_pre_attn_scalar : 256);
-    return r->family->unscaled ? 1 : 0;
+    return 0;
 }
 
 /* null means none, silence what the class has. */
@@ -310,6 +311,7 @@ static bool is_tied(const HfReading *r)
 static bool has_no_experts(const HfReading *r)
 {
     const int64_t *n = r->c.num_local_experts;
+    if (r->family->gemma4_keys) return !r->c.enable_moe_block;
     if (r->blocks) return !strchr(r->blocks, 'E');
     return r->family->shared_alone && n && *n == 0;
 }
@@ -349,6 +351,8 @@ static Error *read_decoder(HfReading *r)
     TRY(bound_gates(r));
     TRY(read_dropout(r));
     read_norms(r);
+    if (f->llama4_keys) hf_read_llama4(r);
+    if (f->gemma4_keys) TRY(hf_read_gemma4(r));
     if (f->both_mixers) TRY(hf_read_multipliers(r));
     if (f->linear) TRY(hf_read_linear(r));
     if (f->short_conv) TRY(hf_read_conv(r));

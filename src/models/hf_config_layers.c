@@ -47,10 +47,12 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
                                                    : 28;
     if (c->layer_types) {
         const char *type = i < c->layer_types->n ? c->layer_types->item[i] : "";
-        *out = !strcmp(type, "sliding_attention");
+        const bool chunks = r->family->windows == HF_WINDOW_CHUNKS;
+        *out = !strcmp(type, chunks ? "chunked_attention" : "sliding_attention");
         if (*out || !strcmp(type, "full_attention")) return NULL;
         return hf_unknown(r, "layer_types",
-                          "each layer is of type full_attention or sliding_attention");
+                          chunks ? "each layer is of type full_attention or chunked_attention"
+                                 : "each layer is of type full_attention or sliding_attention");
     }
     switch (r->family->windows) {
     case HF_WINDOW_ALTERNATING:
@@ -74,7 +76,8 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
         *out = i % 2 == 0 && i < bound;
         break;
     case HF_WINDOW_NO_ROPE:
-        *out = !turns(r, i);
+    case HF_WINDOW_CHUNKS:
+        *out = turns(r, i) == (r->family->windows == HF_WINDOW_CHUNKS);
         break;
     default:
         *out = true;
@@ -183,6 +186,8 @@ Error *hf_read_layers(HfReading *r)
                                    .is_sparse = is_sparse(r, i) };
     }
     TRY(read_bases(r, layer));
+    if (r->family->gemma4_keys) TRY(hf_read_gemma4_layers(r, layer));
+    if (r->family->llama4_keys) TRY(hf_read_llama4_layers(r, layer));
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];
         layer[i].is_sparse = true;

@@ -109,7 +109,9 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
     if (f->factor_key) m->factor = hf_number(r->root, f->factor_key, 1);
     if (c->router_jitter_noise > 0)
         return hf_unknown(r, "router_jitter_noise", "only 0.0 is: there is no noise in the router");
-    return read_shared(r, m);
+    TRY(read_shared(r, m));
+    if (f->llama4_keys) hf_read_llama4_router(m);
+    return NULL;
 }
 
 /* The groups that a token's experts are chosen from; none where that is all of them. */
@@ -174,6 +176,7 @@ Error *hf_read_moe(HfReading *r)
     *m = (Moe){ .activation = r->d->activation, .is_plain = r->family->plain };
     TRY(r->family->shared_experts ? read_shared_router(r, m)
         : r->family->ernie_moe    ? read_ernie_router(r, m)
+        : r->family->gemma4_keys  ? hf_read_gemma4_router(r, m)
                                   : read_plain_router(r, m));
     if (m->top_k > m->n_experts)
         return hf_unknown(r, "num_experts_per_tok", "it is more than there are experts");

@@ -165,6 +165,7 @@ static void scale_scores(const HfReading *r, const Yaml *p, const RopeScaling *s
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
 {
     const HfConfig *c = &r->c;
+    if (r->family->gemma4_keys) return NULL; /* with the widths of its layers */
     if (r->family->own_rope) {
         TRY(read_rope(r, NULL, r->family->theta, full));
         *local = *full;

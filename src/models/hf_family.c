@@ -280,6 +280,14 @@ const HfFamily hf_families[] = {
       LAYER_NORM, .own_eps = true, .learned_positions = true, .unused_positions = 2, .plain = true, .biased = true, .no_groups = true, .heads_fill_width = true, .dialect = &hf_opt, .keys = { .use_bias = true },
       .vocab_size = 50272, .n_heads = 12, .eps = 1e-5, .max_positions = 2048, .activation = "relu", .activation_key = "activation_function", .is_tied = true,
       .dropout_key = "dropout", .dropout = 0.1 },
+    { "llama4_text", "Llama4ForCausalLM", "Llama4TextDecoderLayer", hf_llama4_names, hf_llama_names,
+      .interleaved = true, .sparse = true, .all_sparse = true, .sigmoids = true, .llama4_keys = true, .keys = { .attention_bias = true, .no_rope_layers = true, .use_qk_norm = true },
+      .windows = HF_WINDOW_CHUNKS, .window = 8192, .window_key = "attention_chunk_size",
+      .vocab_size = 202048, .n_heads = 40, .n_key_heads = 8, .theta = 500000, .eps = 1e-5, .max_positions = 131072, .head_width = 128, .top_k = 1, .activation = "silu" },
+    { "gemma4_text", "Gemma4ForCausalLM", "Gemma4TextDecoderLayer", hf_gemma4_names, hf_llama_names,
+      .scaled_embedding = true, .sandwich = true, .soft_caps = true, .unscaled = true, .qk_norm = true, .sparse = true, .gemma4_keys = true, .keys = { .attention_bias = true }, .windows = HF_WINDOW_PATTERN,
+      .vocab_size = 262144, .n_heads = 8, .n_key_heads = 4, .theta = 1000000, .eps = 1e-6, .max_positions = 131072, .head_width = 256,
+      .window = 512, .pattern = 6, .activation = "gelu_pytorch_tanh", .is_tied = true },
     { 0 },
 };
 #undef GLM

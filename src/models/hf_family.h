@@ -60,7 +60,8 @@ typedef enum HfWindows {
     HF_WINDOW_ALTERNATING,
     HF_WINDOW_BEHIND, /* by a pattern, whose first layer has none */
     HF_WINDOW_PATTERN,
-    HF_WINDOW_NAMED, /* there is none in others; each type of layer has a rope of its own */
+    HF_WINDOW_NAMED,  /* there is none in others; each type of layer has a rope of its own */
+    HF_WINDOW_CHUNKS, /* where positions turn, and it is one of chunks */
     HF_WINDOW_UPPER,
     HF_WINDOW_LOWER,   /* in every second one of the lower layers */
     HF_WINDOW_NO_ROPE, /* in layers whose positions do not turn */
@@ -155,6 +156,7 @@ typedef struct HfFamily {
     bool ernie_moe;           /* the same by a softmax, in layers of an interval */
     bool no_expert_groups;    /* a token's experts are chosen from all */
     const HfDialect *dialect; /* NULL: options are called as Llama's are */
+    bool llama4_keys, gemma4_keys;
     HfKeys keys;
     HfWindows windows;
     /* What holds where config.json is silent; sizes of 0: it must not be. */

@@ -23,11 +23,30 @@ const HfName hf_llama_names[] = {
     { 0 },
 };
 
-const HfName hf_sandwich_names[] = {
-    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attention_layernorm.*",
-      HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_feedforward_layernorm.*", HF_SAME },
-    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_feedforward_layernorm.*", HF_SAME },
+/* clang-format off */
+#define SANDWICH \
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attention_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_feedforward_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_feedforward_layernorm.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_sandwich_names[] = { SANDWICH, { 0 } };
+
+const HfName hf_gemma4_names[] = {
+    SANDWICH,
+    { "transformer.h.%.block_scale", "model.layers.%.layer_scalar", HF_SAME },
+    { "transformer.h.%.dense_norm.*", "model.layers.%.post_feedforward_layernorm_1.*", HF_SAME },
+    { "transformer.h.%.experts_norm.*", "model.layers.%.pre_feedforward_layernorm_2.*", HF_SAME },
+    { "transformer.h.%.mixture_norm.*", "model.layers.%.post_feedforward_layernorm_2.*", HF_SAME },
+    { "transformer.h.%.router_norm.weight", "model.layers.%.router.scale", HF_SAME },
+    { "transformer.h.%.mlp.router.scale", "model.layers.%.router.per_expert_scale", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.router.proj.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.experts.gate_up_proj",
+      HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.experts.gate_up_proj",
+      HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.experts.down_proj",
+      HF_STACKED_ROWS },
     { 0 },
 };
 
@@ -388,6 +407,26 @@ const HfName hf_granitemoe_swa_names[] = {
 const HfName hf_hyperclovax_names[] = {
     { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_norm1.*", HF_SAME },
     { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_norm2.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_llama4_names[] = {
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.feed_forward.shared_expert.gate_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.feed_forward.shared_expert.up_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.feed_forward.shared_expert.down_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.feed_forward.experts.gate_up_proj",
+      HF_STACKED_FIRST_COLUMNS },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.feed_forward.experts.gate_up_proj",
+      HF_STACKED_SECOND_COLUMNS },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.feed_forward.experts.down_proj",
+      HF_STACKED },
     { 0 },
 };
 

@@ -111,12 +111,14 @@ static void place_shard(HfSource *s, HfLayout layout, int64_t rows, int64_t widt
 static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const HfName *n,
                         const DecoderLayer *layer)
 {
-    const int64_t head = d->head_width;
+    const int64_t head = decoder_head_width_of(d, layer);
     const bool by_head = n->layout >= HF_HEAD_QUERIES && n->layout <= HF_HEAD_VALUES,
                is_gates = n->layout == HF_FEATURE_GATES,
                gated = is_gates || n->layout == HF_GATED_QUERIES;
-    const bool turns = layer->n_rope && (strstr(n->ours, ".q_") || strstr(n->ours, ".k_"));
-    s->turning = turns && layer->rope->width ? layer->rope->width : head;
+    const bool turns =
+        decoder_layer_turns(layer) && (strstr(n->ours, ".q_") || strstr(n->ours, ".k_"));
+    const bool partly = turns && layer->rope->width && !layer->rope->proportional;
+    s->turning = partly ? layer->rope->width : head;
     s->interleaved = turns && f->interleaved;
     if (gated) s->size[0] *= 2;
     if (is_gates) s->base = head * s->row_stride;
@@ -224,17 +226,18 @@ static void place_stacked_rows(HfSource *s, HfLayout layout, const int64_t *size
 }
 
 /* Weights [experts rows width] as [experts width rows], biases [experts rows] as they are; with
- * what lies in the columns between. */
+ * what lies in the columns between, or beside them. */
 static void place_stacked(HfSource *s, HfLayout layout, int n_dims, const int64_t *size)
 {
     const int64_t rows = size[1], width = n_dims == 3 ? size[2] : 1,
                   between = layout == HF_STACKED ? 1 : 2;
-    s->base = layout == HF_STACKED_ODD;
+    const bool halves = layout >= HF_STACKED_FIRST_COLUMNS;
+    s->base = layout == HF_STACKED_ODD ? 1 : layout == HF_STACKED_SECOND_COLUMNS ? rows : 0;
     s->n_dims = n_dims;
     s->size[0] = size[0];
     s->size[1] = n_dims == 3 ? width : between * rows;
     s->size[2] = between * rows;
-    s->row_stride = n_dims == 3 ? between : between * rows;
+    s->row_stride = n_dims != 3 ? between * rows : halves ? 1 : between;
     s->column_stride = n_dims == 3 ? between * rows : between;
     s->part_stride = n_dims == 3 ? width * between * rows : 0;
 }

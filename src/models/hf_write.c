@@ -84,8 +84,11 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
         if (d->layer[i].mixer != MIXER_ATTENTION || d->layer[i].no_ffn)
             return "blocks: one is not attention and a feed-forward layer";
     for (int64_t i = 0; i < d->n_layer; i++)
+        if (d->layer[i].head_width || d->layer[i].n_head_kv || d->layer[i].keys_as_values)
+            return "blocks: one has heads of its own";
+    for (int64_t i = 0; i < d->n_layer; i++)
         if (d->layer[i].n_rope != 1 || d->layer[i].rope->kind != ROPE_PLAIN ||
-            d->layer[i].rope->width || d->layer[i].window)
+            d->layer[i].rope->width || d->layer[i].rope->growth != 0 || d->layer[i].window)
             return "positions: there is not one rotary transform";
     return decoder_difference(a, d, &class);
 }

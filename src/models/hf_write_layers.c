@@ -54,7 +54,8 @@ const DecoderLayer *hf_turning_layer(const Decoder *d)
 {
     const DecoderLayer *found = NULL;
     for (int64_t i = 0; i < d->n_layer; i++)
-        if (d->layer[i].n_rope && (!found || !d->layer[i].window)) found = &d->layer[i];
+        if (decoder_layer_turns(&d->layer[i]) && (!found || !d->layer[i].window))
+            found = &d->layer[i];
     return found;
 }
 
@@ -77,7 +78,7 @@ static double mscale_of(const Decoder *d, const RopeScaling *s)
 static void put_turns(Text *item, const DecoderLayer *l, int64_t i)
 {
     (void)i;
-    text_puts(item, l->n_rope ? "1" : "0");
+    text_puts(item, decoder_layer_turns(l) ? "1" : "0");
 }
 
 static void put_base(Text *item, const DecoderLayer *l, int64_t i)
@@ -102,6 +103,7 @@ static void put_attention_type(Text *item, const DecoderLayer *l, int64_t i)
     (void)i;
     text_printf(item, "\"%s_attention\"",
                 l->mixer == MIXER_LINEAR ? "linear"
+                : l->chunks              ? "chunked"
                 : l->window              ? "sliding"
                                          : "full");
 }
@@ -151,19 +153,37 @@ static void put_both_ropes(Text *t, const RopeScaling *full, const RopeScaling *
     text_free(&both);
 }
 
+/* Of queries in layers whose positions do not turn. */
+static void put_growth(Text *t, const Decoder *d)
+{
+    const RopeScaling *s = NULL;
+    for (int64_t i = 0; i < d->n_layer && !s; i++)
+        if (d->layer[i].n_rope && d->layer[i].rope->still) s = d->layer[i].rope;
+    hf_put_bool(t, "attn_temperature_tuning", s);
+    if (!s) return;
+    hf_put_double(t, "attn_scale", s->growth);
+    hf_put_int(t, "floor_scale", s->original);
+}
+
 void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
 {
     const DecoderLayer *local = local_layer(d), *full = hf_turning_layer(d);
     /* classes that have both kinds of layers want a window, even where none has it */
     const bool needs = (f->windows >= HF_WINDOW_ALTERNATING && f->windows <= HF_WINDOW_PATTERN) ||
                        f->windows == HF_WINDOW_ROPE || (f->windows == HF_WINDOW_HYBRID && !full);
-    hf_put_optional_int(t, "sliding_window", local ? local->window : needs ? f->window : 0);
+    const char *window = f->window_key ? f->window_key : "sliding_window";
+    hf_put_optional_int(t, window, local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
     put_kinds(t, d, f);
+    if (f->gemma4_keys) {
+        hf_put_gemma4(t, d);
+        return;
+    }
     if (f->keys.position_embedding_type)
         hf_put_text(t, "position_embedding_type", full ? "rope" : "nope");
     if (f->keys.layer_rope_theta) hf_put_of_layers(t, "layer_rope_theta", d, put_base);
     if (f->keys.no_rope_layers) hf_put_of_layers(t, "no_rope_layers", d, put_turns);
+    if (f->llama4_keys) put_growth(t, d);
     if (!full) return;
     if (f->windows == HF_WINDOW_NAMED) {
         put_both_ropes(t, full->rope, local && local->n_rope ? local->rope : full->rope, f);

@@ -166,6 +166,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "hidden_size", d->width);
     const int64_t hidden = all_sparse && d->moe ? d->moe->hidden : d->hidden;
     if (hidden && !f->no_dense) hf_put_int(t, "intermediate_size", hidden);
+    if (f->llama4_keys && d->hidden) hf_put_int(t, "intermediate_size_mlp", d->hidden);
     hf_put_int(t, "num_hidden_layers", d->n_layer);
     if (d->n_head_q) {
         hf_put_int(t, "num_attention_heads", d->n_head_q);
@@ -194,7 +195,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_dropout(t, d, f);
     hf_put_double(t, "attention_dropout", d->attention_dropout);
     if (f->soft_caps) {
-        const double scale = d->attention_scale, of = scale != 0 ? rint(1 / (scale * scale)) : 0;
+        const double scale = f->unscaled ? 0 : d->attention_scale,
+                     of = scale != 0 ? rint(1 / (scale * scale)) : 0;
         hf_put_int(t, "query_pre_attn_scalar", /* an integer there */
                    of >= 1 && of <= 2147483647 ? (int64_t)of : d->head_width);
         hf_put_optional(t, "attn_logit_softcapping", d->attention_cap);

@@ -23,4 +23,6 @@ const char *hf_activation_name(const Decoder *d);
 const char *hf_old_activation_name(const Decoder *d);
 /* A layer whose positions turn, one without a window if there is one; NULL: there is none. */
 const DecoderLayer *hf_turning_layer(const Decoder *d);
+/* hf_write_gemma4.c: what only Gemma 4 has. */
+void hf_put_gemma4(Text *t, const Decoder *d);
 #endif

@@ -3,6 +3,8 @@
 #include "models/moe.h"
 #include "comm/mesh.h"
 #include "ops/elementwise.h"
+#include "ops/embed.h"
+#include "ops/fill.h"
 #include "ops/grouped_bias.h"
 #include "ops/grouped_linear.h"
 #include "ops/moe_bias.h"
@@ -111,7 +113,18 @@ static Value *shared_expert(Graph *g, Value *x, const Moe *m)
     return y;
 }
 
-Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
+/* Weights [b s k] of experts times what each has learned. */
+static Value *scaled_weights(Graph *g, const Moe *m, Value *weight, Value *expert)
+{
+    const Dim d = { .size = m->n_experts };
+    if (!m->expert_scale) return weight;
+    Value *scale =
+        layer_param(g, "router", "scale", 1, &d, ROLE_TOKEN, (Init){ .kind = INIT_ONES });
+    Value *of_pair = embed(g, expert, reshape(g, "e->eo", "o=1", scale));
+    return mul(g, weight, reshape(g, "bsko->bs(ko)", NULL, of_pair));
+}
+
+Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
 {
     Moe limited = *m;
     if (sums->continues) limited.capacity = 0;
@@ -123,16 +136,19 @@ Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums)
                              .factor = m->factor != 0 ? m->factor : 1,
                              .n_groups = m->n_groups,
                              .top_groups = m->top_groups };
-    Value *expert, *dropped = NULL, *logits = linear(g, "router", x, &router);
+    Value *expert, *dropped = NULL, *logits = linear(g, "router", routed, &router);
     Value *bias = balance(g, m);
     Value *weight = moe_route(g, logits, bias, &route, &expert), *taken = expert;
+    weight = scaled_weights(g, m, weight, expert);
     if (m->balance_rate > 0 && sums->training)
         moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));
     const MoeLimit limit = { m->n_experts, limited.capacity, m->overflow == OVERFLOW_STOPS };
     if (limited.capacity > 0) taken = moe_limit(g, expert, &limit, &dropped);
     const MoeRows rows = moe_rows(g, taken, m->n_experts);
-    Value *y = run_experts(g, moe_gather(g, x, &rows), &limited, &rows);
-    y = moe_combine(g, y, weight, &rows);
+    Value *read =
+        m->weigh_inputs ? moe_gather_weighted(g, x, weight, &rows) : moe_gather(g, x, &rows);
+    Value *y = run_experts(g, read, &limited, &rows);
+    y = moe_combine(g, y, m->weigh_inputs ? fill(g, weight, 1) : weight, &rows);
     if (m->shared_hidden) y = add(g, y, shared_expert(g, x, m));
     add_sums(g, m, sums, logits, expert, dropped);
     if (sums->inspect)

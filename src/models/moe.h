@@ -13,6 +13,7 @@ typedef struct Moe {
     int score;                    /* RouterScore */
     bool normalize;               /* the weights of a token's experts add up to 1 */
     double sum_eps;               /* added to the sum that they are divided by then */
+    bool weigh_inputs;            /* they multiply what the experts read, not what they give */
     double factor;                /* that the weights are multiplied by; 0: as 1 */
     int64_t n_groups, top_groups; /* as in ops/moe_route.h */
     double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */
@@ -24,7 +25,12 @@ typedef struct Moe {
     bool has_biases;         /* the router has biases for the choice alone */
     double balance_rate; /* by which they change in a step; there are some where it is above 0 */
     Activation activation;
-    bool is_plain; /* experts, the shared one too, have no gate */
+    bool is_plain;    /* experts, the shared one too, have no gate */
+    bool beside_ffn;  /* sparse blocks have a feed-forward layer, too; the mixture reads the stream
+                         behind a norm of its own, and so do both's results reach it */
+    bool router_norm; /* then the router reads the stream behind another one, divided by the root of
+                         the width */
+    bool expert_scale; /* weights are multiplied by a learned number of the expert */
 } Moe;
 
 /* What the layers of one model have in common. */
@@ -39,10 +45,11 @@ typedef struct MoeSums {
                        tokens come at a time: no expert has a capacity */
 } MoeSums;
 
-/* Parameters router.weight (and router.balance [experts], biases that no gradient changes),
- * experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2,gate}; where experts are plain,
- * {c_fc,c_proj} in the place of {W,V,W_2}. */
-Value *moe_layer(Graph *g, Value *x, const Moe *m, MoeSums *sums);
+/* Of x; the router reads `routed`, mostly the same. Parameters router.weight (and router.balance
+ * [experts], biases that no gradient changes), experts.{W,V,W_2}.weight [experts ...], and
+ * shared.{W,V,W_2,gate}; where experts are plain, {c_fc,c_proj} in the place of {W,V,W_2}; with
+ * expert_scale router.scale [experts]. */
+Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums);
 /* What n_groups, top_groups and the other numbers do not agree on; NULL: they do. */
 const char *moe_groups_wrong(const Moe *m);
 /* Whether routers have biases. */

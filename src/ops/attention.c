@@ -1,4 +1,4 @@
-/* attention.c - softmax(q k^T) v with causal mask, window, documents, soft cap, ALiBi and
+/* attention.c - softmax(q k^T) v with causal mask, window, chunks, documents, soft cap, ALiBi and
  * dropout.
  *
  * Letters: b batch, s query, t key, g key/value head, r query heads that share it, d width. The
@@ -19,6 +19,7 @@ const Field attention_fields[] = {
     FIELD_FLOAT(Attention, alibi, NULL, 0, 0,
                 "scores fall with the distance of keys, in the last head by 2^-alibi; 0: off"),
     FIELD_INT(Attention, window, NULL, 0, 0, "keys that a causal query sees; 0: all earlier ones"),
+    FIELD_BOOL(Attention, chunks, NULL, "windows begin at multiples of their size"),
     FIELD_INT(Attention, salt, NULL, 0, 0, "tells the dropout of layers apart"),
     FIELD_BOOL(Attention, causal, NULL, "queries see no later keys"),
     { 0 },
@@ -28,6 +29,8 @@ Value *attention(Graph *g, Value *q, Value *k, Value *v, Value *documents, const
 {
     if (a->window && !a->causal)
         graph_fail(g, error_new("attention: a window needs a causal mask"));
+    if (a->chunks && !a->window)
+        graph_fail(g, error_new("attention: chunks need a window, which is their size"));
     if (a->alibi > 0 && !a->causal)
         graph_fail(g, error_new("attention: alibi needs a causal mask"));
     if (a->alibi > 0 && a->soft_cap > 0)
@@ -87,7 +90,8 @@ static int64_t n_pairs(const Attention *a, int64_t s, int64_t t)
     int64_t n = 0;
     for (int64_t i = 0; i < s; i++) { /* the last query sees the last key */
         int64_t seen = t - s + i + 1;
-        if (a->window && seen > a->window) seen = a->window;
+        const int64_t oldest = attention_oldest(a, t - s + i);
+        if (oldest > 0) seen -= oldest;
         if (seen > 0) n += seen;
     }
     return n;
@@ -177,7 +181,7 @@ static bool sees(const Rows *w, int64_t row, int64_t j)
         return false;
     if (!w->attrs->causal) return true;
     int64_t query = position_of(w, row), key = global_index(w->k, 1, j);
-    return key <= query && (!w->attrs->window || key > query - w->attrs->window);
+    return key <= query && key >= attention_oldest(w->attrs, query);
 }
 
 /* What a token of distance takes off the scores of a row. */

@@ -63,7 +63,7 @@ __device__ static bool sees(const Call &c, const Rows &w, int64_t b, int64_t i, 
     if (!w.a->causal) return true;
     const int64_t query = whole_index(c, *w.q, 1, i) + first_position(c, b),
                   key = whole_index(c, *w.k, 1, j);
-    return key <= query && (!w.a->window || key > query - w.a->window);
+    return key <= query && key >= attention_oldest(w.a, query);
 }
 
 /* A score under the cap, and its slope. */
@@ -158,8 +158,8 @@ __device__ static Range key_range(const Rows &w, int64_t position, int64_t i, in
     Range r = { 0, w.n_key };
     if (!w.a->causal || !in_order) return r;
     if (position + end < r.to) r.to = position + end;
-    if (w.a->window && position + i + 1 > w.a->window)
-        r.from = (position + i + 1 - w.a->window) / WARP * WARP;
+    const int64_t oldest = attention_oldest(w.a, position + i);
+    if (oldest > 0) r.from = oldest / WARP * WARP;
     return r;
 }
 

@@ -12,6 +12,7 @@ typedef struct Attention {
      * ALiBi); 0: it does not. Needs causal, and no soft cap. */
     double alibi;
     int64_t window; /* keys p-window+1 .. p only (needs causal); 0: all earlier ones */
+    bool chunks;    /* those of them whose positions, divided by window, are in p's part alone */
     int64_t salt;   /* tells the dropout of different layers apart */
     bool causal;
 } Attention;
@@ -33,6 +34,17 @@ __host__ __device__
                                        : head < half ? 2 * (head + 1)
                                                      : 2 * (head - half) + 1;
     return exp2(-alibi * (double)step / (double)n);
+}
+
+/* The first position that a causal query at p may see. On a GPU as well. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline int64_t
+    attention_oldest(const Attention *a, int64_t p)
+{
+    if (!a->window) return 0;
+    return a->chunks ? p - p % a->window : p - a->window + 1;
 }
 
 /* q [b s g r d], k and v [b t g d], documents [b s] (same for keys, needs s = t; an input twice,

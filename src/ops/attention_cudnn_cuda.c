@@ -42,7 +42,7 @@ static bool has_right_shape(const Launch *l)
     const Tensor *q = &l->in[0], *k = &l->in[1];
     const int64_t d = q->size[4];
     return q->size[1] == k->size[1] && q->size[1] > 1 && d % WIDTH_STEP == 0 && d <= MOST_WIDTH &&
-           a->dropout == 0 && a->soft_cap == 0 && a->alibi == 0 && is_whole(l) &&
+           a->dropout == 0 && a->soft_cap == 0 && a->alibi == 0 && !a->chunks && is_whole(l) &&
            tensor_count(q) > 0;
 }
 

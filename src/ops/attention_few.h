@@ -24,9 +24,9 @@ INLINE bool few_sees(const Heads *h, int64_t b, int64_t s, int64_t key)
         h->query_document[b * h->n_query + s] != h->key_document[b * h->n_key + key])
         return false;
     if (!h->a->causal) return true;
-    int64_t ago =
-        global_index(h->q, 1, s) + row_position(h->l->now, b) - global_index(h->k, 1, key);
-    return ago >= 0 && (!h->a->window || ago < h->a->window);
+    const int64_t position = global_index(h->q, 1, s) + row_position(h->l->now, b),
+                  at = global_index(h->k, 1, key);
+    return at <= position && at >= attention_oldest(h->a, position);
 }
 
 /* The keys [low, high) hold all that a row sees; `all`: it sees each of them. */
@@ -41,9 +41,10 @@ INLINE FewKeys few_keys(const Heads *h, int64_t b, int64_t s)
     if (h->query_document || h->q->part[1] || h->k->part[1]) return f;
     f.all = true;
     if (!h->a->causal) return f;
-    const int64_t position = s + row_position(h->l->now, b), window = h->a->window;
+    const int64_t position = s + row_position(h->l->now, b),
+                  oldest = attention_oldest(h->a, position);
     if (position + 1 < f.high) f.high = position + 1;
-    if (window && position + 1 > window) f.low = position + 1 - window;
+    if (oldest > 0) f.low = oldest;
     if (f.low > f.high) f.low = f.high;
     return f;
 }

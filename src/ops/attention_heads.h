@@ -141,7 +141,8 @@ INLINE KeyPlaces key_places(const Heads *h, void *room, int64_t b)
 /* The same of a block of rows; missing rows repeat the last one. */
 typedef struct RowPlaces {
     int32_t position[QUERIES], document[QUERIES];
-    float fall[QUERIES]; /* with alibi: what a token of distance takes off a score */
+    int32_t oldest[QUERIES]; /* the first position that it may see */
+    float fall[QUERIES];     /* with alibi: what a token of distance takes off a score */
     Bounds positions, documents;
 } RowPlaces;
 
@@ -154,6 +155,7 @@ INLINE void row_places(const Heads *h, int64_t b, int64_t g, int64_t first, int6
         int32_t d = h->query_document ? h->query_document[b * h->n_query + s] : 0;
         out->position[i] = p;
         out->document[i] = d;
+        out->oldest[i] = (int32_t)attention_oldest(h->a, p);
         out->fall[i] = h->a->alibi > 0 ? fall_of(h, g, row % h->n_repeat) : 0;
         out->positions = i ? widen(out->positions, p) : (Bounds){ p, p };
         out->documents = i ? widen(out->documents, d) : (Bounds){ d, d };
@@ -173,12 +175,11 @@ INLINE Seen keys_seen(const Heads *h, const KeyPlaces *k, const RowPlaces *rows,
     if (docs.low > rows->documents.high || docs.high < rows->documents.low) return (Seen){ 0 };
     bool mixed = docs.low != docs.high || rows->documents.low != rows->documents.high;
     if (!h->a->causal) return (Seen){ from, to, mixed ? from : to };
-    int64_t window = h->a->window ? h->a->window : INT32_MAX;
-    int64_t oldest = (int64_t)rows->positions.low - window;
+    const int64_t oldest = attention_oldest(h->a, rows->positions.low);
     while (to > from && k->position[to - 1] > rows->positions.high) to--;
-    while (from < to && k->position[from] <= oldest) from++;
+    while (from < to && k->position[from] < oldest) from++;
     if (h->pairs) from = from / 2 * 2; /* values lie in pairs of keys */
-    mixed |= places.low <= (int64_t)rows->positions.high - window;
+    mixed |= places.low < attention_oldest(h->a, rows->positions.high);
     int64_t masked = from;
     while (!mixed && masked < to && k->position[masked] <= rows->positions.low) masked++;
     return (Seen){ from, to, masked };
@@ -189,15 +190,15 @@ INLINE Seen keys_seen(const Heads *h, const KeyPlaces *k, const RowPlaces *rows,
 INLINE void mask_scores(const Heads *h, const KeyPlaces *k, const RowPlaces *rows, const Seen *seen,
                         float *scores)
 {
-    int32_t window = h->a->window ? (int32_t)h->a->window : INT32_MAX;
     for (int64_t j = seen->masked; j < seen->to; j++, scores += QUERIES)
         for (int v = 0; v < QV; v++) {
             VecInt position = vec_bits(vec_load((const Word *)rows->position + v * LANES));
             VecInt document = vec_bits(vec_load((const Word *)rows->document + v * LANES));
             VecInt sees = document == vec_int_set(k->document[j]);
             if (h->a->causal) {
-                VecInt ago = position - vec_int_set(k->position[j]);
-                sees &= (ago >= 0) & (ago < vec_int_set(window));
+                const VecInt oldest = vec_bits(vec_load((const Word *)rows->oldest + v * LANES)),
+                             at = vec_int_set(k->position[j]);
+                sees &= (position >= at) & (oldest <= at);
             }
             Vec s = vec_load(scores + v * LANES);
             vec_store(scores + v * LANES, vec_select(sees, s, vec_set(-INFINITY)));

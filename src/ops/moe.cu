@@ -312,7 +312,7 @@ KERNEL(moe_combine_kernel, 256)
 }
 
 /* in: gradient of the sums, weights, rows; the result was cleared. */
-KERNEL(moe_combine_grad_rows_kernel, 256)
+KERNEL(moe_gather_weighted_kernel, 256)
 {
     const CallTensor &dy = c.in[0], &row = c.in[2];
     const int64_t d = dy.size[2], k = row.size[2];

@@ -121,7 +121,7 @@ static int run_grad_rows(const Launch *l)
     const int status = cuda_fill(l, l->out[0].data, 0, tensor_bytes(&l->out[0]));
     const int64_t n = tensor_count(&l->in[2]) * l->in[0].size[2];
     if (status) return status;
-    return cuda_run(l, "moe_combine_grad_rows_kernel", 0, cuda_blocks(l, n, 256), 256);
+    return cuda_run(l, "moe_gather_weighted_kernel", 0, cuda_blocks(l, n, 256), 256);
 }
 
 static int run_grad_weight(const Launch *l)
@@ -218,7 +218,7 @@ const KernelDef moe_cuda[] = {
     { "moe_gather", "cuda", "any i32 i32>any", CPU_SCALAR, run_gather, NULL, cuda_floats_fit },
     { "moe_scatter", "cuda", "any i32>any", CPU_SCALAR, run_scatter, NULL, cuda_floats_fit },
     { "moe_combine", "cuda", "any any i32>any", CPU_SCALAR, run_combine, NULL, cuda_floats_fit },
-    { "moe_combine_grad_rows", "cuda", "any any i32>any", CPU_SCALAR, run_grad_rows, NULL, cuda_floats_fit },
+    { "moe_gather_weighted", "cuda", "any any i32>any", CPU_SCALAR, run_grad_rows, NULL, cuda_floats_fit },
     { "moe_combine_grad_weight", "cuda", "any any i32>any", CPU_SCALAR, run_grad_weight, NULL, cuda_floats_fit },
     { "grouped_bias", "cuda", "any any i32>any", CPU_SCALAR, run_bias, NULL, cuda_floats_fit },
     { "grouped_bias_grad", "cuda", "any i32>any", CPU_SCALAR, run_bias_grad, NULL, cuda_floats_fit },

@@ -213,7 +213,7 @@ const KernelDef TABLE[] = {
     { "moe_gather", "cpu", "any i32 i32>any", LEVEL, run_gather, NULL, floats_fit },
     { "moe_scatter", "cpu", "any i32>any", LEVEL, run_scatter, NULL, floats_fit },
     { "moe_combine", "cpu", "any any i32>any", LEVEL, run_combine, NULL, floats_fit },
-    { "moe_combine_grad_rows", "cpu", "any any i32>any", LEVEL, run_grad_rows, NULL, floats_fit },
+    { "moe_gather_weighted", "cpu", "any any i32>any", LEVEL, run_grad_rows, NULL, floats_fit },
     { "moe_combine_grad_weight", "cpu", "any any i32>any", LEVEL, run_grad_weight, NULL,
       floats_fit },
     { "grouped_bias", "cpu", "any any i32>any", LEVEL, run_bias, NULL, floats_fit },

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const OpDef op_moe_limit, op_moe_rows, op_moe_gather, op_moe_scatter, op_moe_combine,
-    op_moe_combine_grad_rows, op_moe_combine_grad_weight;
+    op_moe_gather_weighted, op_moe_combine_grad_weight;
 
 typedef struct Sorting {
     int64_t n_experts;
@@ -48,6 +48,12 @@ Value *moe_gather(Graph *g, Value *x, const MoeRows *rows)
     return as_rows(graph_add(g, &op_moe_gather, NULL, 3, in)->out[0]);
 }
 
+Value *moe_gather_weighted(Graph *g, Value *x, Value *weight, const MoeRows *rows)
+{
+    Value *in[] = { x, weight, rows->row };
+    return as_rows(graph_add(g, &op_moe_gather_weighted, NULL, 3, in)->out[0]);
+}
+
 Value *moe_combine(Graph *g, Value *y, Value *weight, const MoeRows *rows)
 {
     return graph_add(g, &op_moe_combine, NULL, 3, (Value *[]){ y, weight, rows->row })->out[0];
@@ -62,7 +68,16 @@ static void combine_grad(Graph *g, const Node *n, Value *const *dout, Value **di
 {
     Value *to_rows[] = { dout[0], n->in[1], n->in[2] },
           *to_weight[] = { n->in[0], dout[0], n->in[2] };
-    din[0] = as_rows(graph_add(g, &op_moe_combine_grad_rows, NULL, 3, to_rows)->out[0]);
+    din[0] = as_rows(graph_add(g, &op_moe_gather_weighted, NULL, 3, to_rows)->out[0]);
+    din[1] = graph_add(g, &op_moe_combine_grad_weight, NULL, 3, to_weight)->out[0];
+}
+
+/* The two ways between tokens and rows are each other's gradient. */
+static void weighted_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    Value *to_token[] = { dout[0], n->in[1], n->in[2] },
+          *to_weight[] = { dout[0], n->in[0], n->in[2] };
+    din[0] = graph_add(g, &op_moe_combine, NULL, 3, to_token)->out[0];
     din[1] = graph_add(g, &op_moe_combine_grad_weight, NULL, 3, to_weight)->out[0];
 }
 
@@ -185,7 +200,7 @@ static int combine_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-static int grad_rows_reference(const Launch *l)
+static int gather_weighted_reference(const Launch *l)
 {
     const int64_t d = l->in[0].size[2], k = l->in[2].size[2], n = tensor_count(&l->in[2]) / k;
     const double *dy = l->in[0].data, *weight = l->in[1].data;
@@ -257,16 +272,17 @@ static const OpDef op_moe_combine = {
     .reference = combine_reference,
     .flags = OP_ROWS | OP_LINEAR,
 };
-static const OpDef op_moe_combine_grad_rows = {
-    .name = "moe_combine_grad_rows",
-    .doc = "gradient of the rows",
+static const OpDef op_moe_gather_weighted = {
+    .name = "moe_gather_weighted",
+    .doc = "each token for its experts, times their weights; gradient of moe_combine's rows",
     .dims = "bsd,bsk,bsk->(sbk)d",
-    .reference = grad_rows_reference,
+    .grad = weighted_grad,
+    .reference = gather_weighted_reference,
     .flags = OP_ROWS,
 };
 static const OpDef op_moe_combine_grad_weight = {
     .name = "moe_combine_grad_weight",
-    .doc = "gradient of the weights from rows and the gradient of their sum",
+    .doc = "gradient of the weights: products of a token's rows with what belongs to the token",
     .dims = "(sbk)d,bsd,bsk->bsk",
     .dtypes = sum_dtype,
     .reference = grad_weight_reference,
@@ -278,6 +294,6 @@ const OpDef *const moe_rows_ops[] = { &op_moe_limit,
                                       &op_moe_gather,
                                       &op_moe_scatter,
                                       &op_moe_combine,
-                                      &op_moe_combine_grad_rows,
+                                      &op_moe_gather_weighted,
                                       &op_moe_combine_grad_weight,
                                       NULL };

@@ -27,6 +27,8 @@ int64_t moe_room(int64_t n_pairs, int64_t n_experts, double capacity);
 MoeRows moe_rows(Graph *g, Value *expert, int64_t n_experts);
 /* Rows [(sbk) d] of the tokens x [b s d], in that order; 0 where there is no pair. */
 Value *moe_gather(Graph *g, Value *x, const MoeRows *rows);
+/* Likewise, each times the weight [b s k] of its expert. */
+Value *moe_gather_weighted(Graph *g, Value *x, Value *weight, const MoeRows *rows);
 /* Adds the rows [(sbk) d] of a token's experts up by their weights [b s k]: [b s d]. */
 Value *moe_combine(Graph *g, Value *y, Value *weight, const MoeRows *rows);
 #endif

@@ -15,7 +15,7 @@ KERNEL(rope_table_kernel, 256)
     for (int64_t i = thread_number(); i < c.out[0].size[0] * half; i += all_threads()) {
         const int64_t p = i / half, j = i % half;
         const double angle = (double)p * frequency[j],
-                     grown = rope_growth(by.growth, by.original, p),
+                     grown = rope_growth(by.growth, by.original, p + by.offset),
                      factor = frequency[j] == 0 ? grown : grown * by.attention;
         put_double(c.out[0], p * d + j, factor * cos(angle));
         put_double(c.out[0], p * d + j + half, factor * sin(angle));

@@ -52,7 +52,8 @@ static int run_scaled_table(const Launch *l)
     for (int64_t j = 0, d = l->out[0].size[1]; j < d / 2; j++)
         frequency[j] = rounded(rope_scaled_frequency(&a->scaling, n, j, d), a->rounded);
     const RopeScaling *s = &a->scaling;
-    return make_table(l, frequency, (RopeFactors){ s->attention, s->growth, s->original });
+    return make_table(l, frequency,
+                      (RopeFactors){ s->attention, s->growth, s->original, s->growth_offset });
 }
 
 static int run_rope(const Launch *l)

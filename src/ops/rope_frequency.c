@@ -72,8 +72,8 @@ static double dynamic_base(const RopeScaling *s, int64_t n_positions, int64_t d)
 
 float rope_scaled_frequency(const RopeScaling *s, int64_t n_positions, int64_t j, int64_t d)
 {
-    if (s->width) d = s->width;
-    if (2 * j >= d) return 0;
+    if (s->still || (s->width && 2 * j >= s->width)) return 0;
+    if (s->width && !s->proportional) d = s->width;
     switch (s->kind) {
     case ROPE_LINEAR:
         return rope_frequency(s->base, j, d) / (float)s->factor;

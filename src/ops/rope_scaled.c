@@ -22,7 +22,10 @@ static const Field attrs[] = {
     FIELD_FLOATS(RopeScaledTable, scaling.short_factors, NULL, 0, 0, "longrope: of short texts"),
     FIELD_FLOATS(RopeScaledTable, scaling.long_factors, NULL, 0, 0, "longrope: of long texts"),
     FIELD_FLOAT(RopeScaledTable, scaling.growth, NULL, 0, 0, "of queries, with the logarithm of the position over original"),
+    FIELD_INT(RopeScaledTable, scaling.growth_offset, NULL, 0, 0, "added to that position"),
+    FIELD_BOOL(RopeScaledTable, scaling.still, NULL, "nothing turns"),
     FIELD_INT(RopeScaledTable, scaling.width, NULL, 0, 0, "so many features of a head turn; 0: all"),
+    FIELD_BOOL(RopeScaledTable, scaling.proportional, NULL, "by the frequencies of the whole head"),
     FIELD_BOOL(RopeScaledTable, rounded, NULL, "frequencies are rounded to bf16"),
     FIELD_CHOICE(RopeScaledTable, dtype, NULL, dtype_choices, "of the result"),
     { 0 },
@@ -62,7 +65,8 @@ static int reference(const Launch *l)
         if (a->rounded) f = bf16_to_float(bf16_of_float(f));
         const double factor = f == 0 ? 1 : a->scaling.attention;
         for (int64_t p = 0; p < n; p++) {
-            const double all = factor * rope_growth(a->scaling.growth, a->scaling.original, p);
+            const double all = factor * rope_growth(a->scaling.growth, a->scaling.original,
+                                                    p + a->scaling.growth_offset);
             y[p * d + j] = all * cos((double)p * f);
             y[p * d + j + half] = all * sin((double)p * f);
         }

@@ -25,10 +25,13 @@ typedef struct RopeScaling {
     bool truncate;               /* YARN: the bounds are rounded to whole features */
     FloatList short_factors, long_factors; /* LONG: divide each frequency, in texts of at most
                                               `original` tokens and in longer ones */
-    double growth; /* queries of position p are multiplied by 1 + growth log(1 + floor(p /
-                      original)) */
+    double growth;         /* queries of position p are multiplied by 1 + growth log(1 + floor(p /
+                              original)) */
+    int64_t growth_offset; /* added to p there */
+    bool still;            /* nothing turns: queries grow alone */
     int64_t width; /* the first width/2 pairs of a head turn, by the frequencies of such a head; 0:
                       all */
+    bool proportional; /* by those of the head itself */
 } RopeScaling;
 extern const char *const rope_scaling_choices[];
 
@@ -46,7 +49,7 @@ double rope_yarn_attention(double factor, double mscale);
 /* What a kernel multiplies cosines and sines by: those of what turns, and, by position, all. */
 typedef struct RopeFactors {
     double attention, growth;
-    int64_t original;
+    int64_t original, offset;
 } RopeFactors;
 
 /* What queries of a position are multiplied by; on a GPU as well. */

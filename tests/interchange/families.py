@@ -207,6 +207,19 @@ FAMILIES = {
         "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
     "ministral": ("Ministral", LLAMA | dict(head_dim=16, sliding_window=24, layer_types=["full_attention", "sliding_attention", "sliding_attention"])),
     "ministral_each": ("Ministral", LLAMA | dict(sliding_window=24, head_dim=16)),
+    "llama4": ("Llama4Text", LLAMA | dict(head_dim=16, num_hidden_layers=5, attention_chunk_size=24, intermediate_size_mlp=40, interleave_moe_layer_step=2,
+                                          num_local_experts=5, floor_scale=20, attn_scale=0.4)),
+    "llama4_maverick": ("Llama4Text", LLAMA | dict(head_dim=16, attention_chunk_size=33, intermediate_size_mlp=40, moe_layers=[1], num_local_experts=5, num_experts_per_tok=2,
+                                                   use_qk_norm=False, attn_temperature_tuning=False, attention_bias=True, no_rope_layers=[1, 0, 1]) | rope(
+        "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
+    "gemma4": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=7,
+                                           hidden_size_per_layer_input=0, sliding_window=24, final_logit_softcapping=3.0)),
+    "gemma4_listed": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=24, hidden_size_per_layer_input=0, sliding_window=24, attention_bias=True, tie_word_embeddings=False,
+                                                  layer_types=["full_attention", "sliding_attention", "full_attention"],
+                                                  rope_parameters={"full_attention": dict(rope_type="proportional", rope_theta=1e5, partial_rotary_factor=0.5, factor=2.0),
+                                                                   "sliding_attention": dict(rope_type="default", rope_theta=1e3)})),
+    "gemma4_experts": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=6,
+                                                   hidden_size_per_layer_input=0, sliding_window=24, enable_moe_block=True, num_experts=6, top_k_experts=3, moe_intermediate_size=20)),
     "ministral3": ("Ministral3", LLAMA | dict(head_dim=16) | rope("yarn", factor=4.0, original_max_position_embeddings=24, mscale=1.0, mscale_all_dim=1.0,
                                                                   beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.3)),
     "vaultgemma": ("VaultGemma", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
@@ -451,13 +464,14 @@ def check(name, work):
     ahead = 0.3 if depth else 0
     torch.manual_seed(0)
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
-               "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig")}
+               "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
+               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
     for parameter in model.parameters():  # far from the defaults: norms and biases, too
         parameter.data += torch.randn_like(parameter) * (0.1 if parameter.dim() == 1 else 0.15)
-    for buffer_name, buffer in model.named_buffers():  # biases of routers begin with 0
-        if buffer_name.endswith(("e_score_correction_bias", "expert_bias")):
+    for buffer_name, buffer in model.named_buffers():  # biases of routers begin with 0, scales of blocks with 1
+        if buffer_name.endswith(("e_score_correction_bias", "expert_bias", "layer_scalar")):
             buffer += torch.randn_like(buffer) * 0.15
     folder = work / "theirs"
     model.save_pretrained(folder)

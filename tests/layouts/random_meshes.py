@@ -33,8 +33,16 @@ def draw_mixer(r, model):
     elif kind == "latent":
         model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", attention_gate="none", qkv_clip=0.0,
                       latent=dict(key_rank=16, query_rank=r.choice([0, 20]), rope_width=4, value_width=r.choice([8, 12])))
-    if r.random() < 0.3 and kind == "attention":
+    if r.random() < 0.2 and kind == "attention":
+        layers = [{"head_width": r.choice([8, 12]), "n_head_kv": r.choice([model["n_head_kv"], model["n_head_q"]]), "keys_as_values": r.random() < 0.5}, {}]
+        if r.random() < 0.5:
+            layers[0]["rope"] = dict(base=1000.0, width=4, proportional=True)
+        model |= dict(value_norm=r.random() < 0.5, block_scale=r.random() < 0.5)
+    elif r.random() < 0.3 and kind == "attention":
         layers = [{"window": r.choice([4, 12])}, {"no_rope": r.random() < 0.5}]
+        layers[0]["chunks"] = r.random() < 0.4
+        if layers[1]["no_rope"] and r.random() < 0.4:
+            layers[1] = {"rope": dict(still=True, growth=0.5, growth_offset=1, original=5), "no_qk_norm": model["qk_norm"] != "none"}
     return layers
 
 
@@ -64,7 +72,10 @@ def draw_model(r):
     if r.random() < 0.35:
         n = r.choice([4, 8])
         model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid"]), shared_hidden=r.choice([0, 0, 20]),
-                                bias=r.random() < 0.2, z_loss=r.choice([0.0, 0.01]), balance_rate=r.choice([0.0, 0.01]))
+                                bias=r.random() < 0.2, weigh_inputs=r.random() < 0.2, z_loss=r.choice([0.0, 0.01]), balance_rate=r.choice([0.0, 0.01]))
+        if model["residual"] == "serial" and r.random() < 0.3:
+            model["mixture"] |= dict(beside_ffn=True, router_norm=r.random() < 0.5)
+        model["mixture"]["expert_scale"] = r.random() < 0.2
         for layer in layers:
             if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):
                 layer["sparse"] = True

@@ -242,6 +242,20 @@ static const char *const families[] = {
     LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": 10, \"scale_emb\": 3.0, "
            "\"dim_model_base\": 8",
     LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null, \"v_head_dim\": 3",
+    MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 3, "
+            "\"intermediate_size_mlp\": 20, \"interleave_moe_layer_step\": 2, "
+            "\"num_local_experts\": 4, \"floor_scale\": 3, \"attn_scale\": 0.5",
+    MEMBERS "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
+            "\"num_global_key_value_heads\": 4, \"attention_k_eq_v\": true, \"sliding_window\": 3, "
+            "\"hidden_size_per_layer_input\": 0, \"final_logit_softcapping\": 5.0, "
+            "\"layer_types\": [\"sliding_attention\", \"full_attention\", "
+            "\"sliding_attention\", \"full_attention\"]",
+    MEMBERS "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
+            "\"sliding_window\": 3, \"hidden_size_per_layer_input\": 0, \"enable_moe_block\": "
+            "true, \"num_experts\": 4, \"top_k_experts\": 2, \"moe_intermediate_size\": 6",
+    MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
+            "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"use_qk_norm\": false, "
+            "\"attn_temperature_tuning\": false, \"attention_bias\": true",
 };
 
 int n_tiny_families(void)

@@ -416,6 +416,45 @@ static const Pair pairs[] = {
                        "true, activation: clamped_swiglu, layers: [{window: 5, sparse: true}, "
                        "{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 12, bias: true, "
                        "aux_loss: 0.001}" },
+    { SIZES "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
+            "\"num_global_key_value_heads\": 2, \"attention_k_eq_v\": true, \"sliding_window\": 5, "
+            "\"hidden_size_per_layer_input\": 0, \"rms_norm_eps\": 1e-5, "
+            "\"use_bidirectional_attention\": \"vision\", \"layer_types\": "
+            "[\"sliding_attention\", \"full_attention\", \"sliding_attention\", "
+            "\"sliding_attention\"]",
+      DECODER_SETTINGS "embedding_scale: 2.8284270763397217, attention_scale: 1.0, activation: "
+                       "gelu_tanh, norm_behind: true, qk_norm: head, value_norm: true, "
+                       "block_scale: true, rope: {base: 1000000.0, width: 2, proportional: true}, "
+                       "layers: [{window: 5, rope: {}}, {head_width: 8, n_head_kv: 2, "
+                       "keys_as_values: true}]" },
+    { SIZES "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
+            "\"sliding_window\": 5, \"hidden_size_per_layer_input\": 0, \"rms_norm_eps\": 1e-5, "
+            "\"enable_moe_block\": true, \"num_experts\": 4, \"top_k_experts\": 2, "
+            "\"moe_intermediate_size\": 6, \"final_logit_softcapping\": 9.0",
+      DECODER_SETTINGS
+      "embedding_scale: 2.8284270763397217, attention_scale: 1.0, activation: "
+      "gelu_tanh, norm_behind: true, qk_norm: head, value_norm: true, "
+      "block_scale: true, logit_cap: 9.0, rope: {}, layers: [{count: 3, window: 5, "
+      "sparse: true}, {head_width: 8, rope: {base: 1000000.0, width: 2, proportional: true}, "
+      "sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6, beside_ffn: "
+      "true, router_norm: true, expert_scale: true}" },
+    { SIZES "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
+            "\"num_local_experts\": 4, \"interleave_moe_layer_step\": 2, "
+            "\"intermediate_size_mlp\": 12, \"floor_scale\": 16",
+      DECODER_SETTINGS "rope: {base: 500000.0}, qk_norm: head, qk_norm_weight: false, "
+                       "qk_norm_before_rope: false, layers: [{window: 5, chunks: true}, {window: "
+                       "5, chunks: true, sparse: true}, {window: 5, chunks: true}, {no_qk_norm: "
+                       "true, rope: {still: true, growth: 0.1, growth_offset: 1, original: 16}, "
+                       "sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 12, score: "
+                       "sigmoid, normalize: false, weigh_inputs: true, shared_hidden: 12}" },
+    { SIZES "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": null, "
+            "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"use_qk_norm\": false, "
+            "\"intermediate_size_mlp\": 12, \"attn_temperature_tuning\": 0, \"moe_layers\": [0], "
+            "\"no_rope_layers\": [1, 0, 1, 1], \"attention_bias\": true",
+      DECODER_SETTINGS "rope: {base: 500000.0}, qkv_bias: true, out_bias: true, layers: [{sparse: "
+                       "true}, {no_rope: true}, {count: 2}], mixture: {n_experts: 4, top_k: 2, "
+                       "hidden: 12, score: sigmoid, normalize: false, weigh_inputs: true, "
+                       "shared_hidden: 12}" },
     { LATENT "\"model_type\": \"deepseek_v2\", \"q_lora_rank\": null, \"topk_method\": "
              "\"group_limited_greedy\", \"first_k_dense_replace\": 1",
       LATENT_SETTINGS "norm: {eps: 1e-6}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, "
@@ -656,6 +695,35 @@ TEST(the_class_of_a_decoder_has_each_of_its_options)
                              "rope: {}, layers: [{sparse: true}], mixture: {n_experts: "
                              "4, top_k: 2, hidden: 6, shared_hidden: 6, score: sigmoid}"),
                     "no standard class");
+    arena_free(a);
+}
+
+/* Sizes of single layers, as transformers 5 writes them; of layers with a window no class has them.
+ */
+TEST(layers_of_gemma_4_have_heads_of_their_own_by_number)
+{
+    Arena *a = arena_new();
+    HfModel hf;
+    Text text = { 0 };
+    const HfFamily *written;
+    assert_no_error(decoder_from_json(
+        a,
+        SIZES "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"sliding_window\": 5, "
+              "\"hidden_size_per_layer_input\": null, \"per_layer_config\": {\"0\": "
+              "{\"num_key_value_heads\": 2}, \"3\": {\"head_dim\": 6}}, \"rope_parameters\": "
+              "{\"full_attention\": {\"rope_type\": \"proportional\", \"rope_theta\": 5000.0, "
+              "\"factor\": 2.0}, \"sliding_attention\": {\"rope_theta\": 500.0}}",
+        &hf));
+    const DecoderLayer *layer = hf.decoder->layer;
+    assert_int_equal(layer[0].n_head_kv, 2);
+    assert_int_equal(layer[1].n_head_kv, 0);
+    assert_int_equal(layer[3].head_width, 6);
+    assert_int_equal(layer[3].rope->kind, ROPE_LINEAR);
+    assert_int_equal(layer[3].rope->width, 0);
+    assert_close(layer[0].rope->base, 500, 0);
+    assert_error_has(hf_config_write(a, hf.decoder, F32, hf.family, &written, &text),
+                     "key and value heads");
+    text_free(&text);
     arena_free(a);
 }
 

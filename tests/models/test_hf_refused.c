@@ -276,6 +276,7 @@ TEST(weights_that_are_packed_otherwise_are_refused_by_their_option)
     "\"q_lora_rank\": 4, \"n_routed_experts\": 4, \"n_shared_experts\": 1, "                       \
     "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, "
 
+#define GEMMA4 "\"hidden_size_per_layer_input\": 0, "
 #define ERNIE                                                                                      \
     "\"moe_num_experts\": 4, \"moe_k\": 2, \"moe_num_shared_experts\": 1, "                        \
     "\"moe_intermediate_size\": 6"
@@ -310,6 +311,65 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           "\"num_experts\": 4, \"moe_topk\": 2, \"moe_intermediate_size\": [6, 6]",
           "moe_intermediate_size: a list of 2 is not known; it must equal intermediate_size" },
         { "hunyuan_v1_moe", "\"num_experts\": 4", "moe_topk is missing; a token needs an expert" },
+        { "gemma4_text", "\"vocab_size\": 16",
+          "hidden_size_per_layer_input is missing; only 0 is: layers have no embeddings" },
+        { "gemma4_text", "\"hidden_size_per_layer_input\": 256",
+          "hidden_size_per_layer_input: 256 is not known; only 0 is" },
+        { "gemma4_text", GEMMA4 "\"num_kv_shared_layers\": 1",
+          "num_kv_shared_layers: 1 is not known; only 0 is" },
+        { "gemma4_text", GEMMA4 "\"use_bidirectional_attention\": \"all\"",
+          "use_bidirectional_attention: \"all\" is not known; known are null and vision" },
+        { "gemma4_text", GEMMA4 "\"sliding_window\": null", "sliding_window: null is not known" },
+        { "gemma4_text", GEMMA4 "\"global_head_dim\": 5",
+          "global_head_dim: 5 is not known; features turn in pairs" },
+        { "gemma4_text", GEMMA4 "\"attention_k_eq_v\": true, \"num_global_key_value_heads\": 3",
+          "num_global_key_value_heads: 3 is not known; key heads must divide" },
+        { "gemma4_text", GEMMA4 "\"per_layer_config\": {\"0\": {\"hidden_size\": 8}}",
+          "layers have a head_dim and num_key_value_heads of their own" },
+        { "gemma4_text",
+          GEMMA4 "\"layer_types\": [\"full_attention\", \"full_attention\"], "
+                 "\"per_layer_config\": {\"0\": {\"head_dim\": 16}}",
+          "layers of one type have the same head_dim" },
+        { "gemma4_text",
+          GEMMA4 "\"rope_parameters\": {\"sliding_attention\": {\"rope_type\": \"default\"}}",
+          "rope_parameters: each type of layer needs its own" },
+        { "gemma4_text",
+          GEMMA4 "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"yarn\"}, "
+                 "\"sliding_attention\": {}}",
+          "rope_type: known are default and proportional" },
+        { "gemma4_text",
+          GEMMA4 "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"proportional\", "
+                 "\"partial_rotary_factor\": 0.001}, \"sliding_attention\": {}}",
+          "partial_rotary_factor must leave what turns" },
+        { "gemma4_text",
+          GEMMA4 "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"proportional\", "
+                 "\"factor\": 0}, \"sliding_attention\": {}}",
+          "factor must be above 0" },
+        { "gemma4_text", GEMMA4 "\"enable_moe_block\": true",
+          "num_experts is missing; a mixture of experts needs it" },
+        { "gemma4_text", GEMMA4 "\"enable_moe_block\": true, \"num_experts\": 4",
+          "top_k_experts is missing; a token needs an expert" },
+        { "gemma4_text",
+          GEMMA4 "\"enable_moe_block\": true, \"num_experts\": 4, \"top_k_experts\": 2",
+          "moe_intermediate_size is missing; a mixture of experts needs one number" },
+        { "gemma4_text",
+          GEMMA4 "\"enable_moe_block\": true, \"num_experts\": 4, \"top_k_experts\": 5, "
+                 "\"moe_intermediate_size\": 8",
+          "it is more than there are experts" },
+        { "llama4_text", "\"num_local_experts\": 4, \"attn_temperature_tuning\": \"on\"",
+          "attn_temperature_tuning: \"on\" is not known; known are true and false" },
+        { "llama4_text", "\"num_local_experts\": 4, \"layer_types\": [\"sliding_attention\"]",
+          "each layer is of type full_attention or chunked_attention" },
+        { "llama4_text",
+          "\"num_local_experts\": 4, \"layer_types\": [\"chunked_attention\", "
+          "\"full_attention\"], \"attention_chunk_size\": null",
+          "attention_chunk_size: null is not known; layers of chunked_attention need it" },
+        { "llama4_text", "\"num_local_experts\": 4, \"attention_chunk_size\": -1",
+          "attention_chunk_size: -1 is not known; allowed are a positive integer and null" },
+        { "llama4_text", "\"num_local_experts\": 4, \"router_jitter_noise\": 0.1",
+          "router_jitter_noise: 0.1 is not known; only 0.0 is" },
+        { "llama4_text", "\"intermediate_size_mlp\": 20",
+          "num_experts is missing; a mixture of experts needs it" },
         { "minimax_m2", "\"num_local_experts\": 4",
           "num_experts_per_tok is missing; a token needs an expert" },
         { "minimax_m2",

@@ -1,6 +1,7 @@
 /* expert_cases.c - cases of mixtures of experts. */
 #include "case_leaves.h"
 #include "ops/elementwise.h"
+#include "ops/fill.h"
 #include "ops/grouped_bias.h"
 #include "ops/grouped_linear.h"
 #include "ops/moe_bias.h"
@@ -70,6 +71,16 @@ static Value *build_moe_rows(Graph *g, const OpCase *c, const int64_t *n)
     return moe_combine(g, mul(g, y, y), weight, &rows);
 }
 
+/* Likewise, where weights count in front of the experts. */
+static Value *build_moe_weighted(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *x = floats(g, "x", 3, (int64_t[]){ n[0], n[1], n[4] });
+    Value *weight = floats(g, "weight", 3, n), *expert = ids(g, "expert", n[3], 3, n);
+    const MoeRows rows = rows_of_experts(g, expert, n[3], *(const double *)c->attrs);
+    Value *y = moe_gather_weighted(g, x, weight, &rows);
+    return moe_combine(g, mul(g, y, y), fill(g, weight, 1), &rows);
+}
+
 /* tokens, choices, experts, width, width of the result */
 static Value *build_grouped_linear(Graph *g, const OpCase *c, const int64_t *n)
 {
@@ -106,6 +117,8 @@ const OpCase expert_cases[] = {
     { "moe_bias", build_moe_bias, .n = { 2, 4, 2, 6 } },
     { "moe_balance", build_moe_balance, .n = { 2, 6, 5, 2 } },
     { "moe_rows", build_moe_rows, .attrs = &(const double){ 0 }, .n = { 2, 4, 2, 3, 4 }, .large = { 4, 1024, 2, 8, 768 } },
+    { "moe_gather_weighted", build_moe_weighted, .attrs = &(const double){ 0 }, .n = { 2, 4, 2, 3, 4 }, .large = { 4, 1024, 2, 8, 768 } },
+    { "moe_gather_weighted with a capacity", build_moe_weighted, .attrs = &(const double){ 0.9 }, .n = { 2, 50, 2, 3, 37 } },
     { "moe_rows, wide", build_moe_rows, .attrs = &(const double){ 0.9 }, .n = { 2, 50, 2, 3, 37 } },
     { "moe_rows with a capacity", build_moe_rows, .attrs = &(const double){ 0.9 }, .n = { 2, 6, 2, 3, 5 } },
     { "grouped_linear", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 7, 2, 3, 4, 6 } },

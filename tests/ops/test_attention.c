@@ -50,6 +50,13 @@ TEST(attention_in_a_window)
           NUMBERS(0.707106781186547, 1.3182549213276, 0.854251876211207));
 }
 
+TEST(attention_in_chunks)
+{
+    check(&(Attention){ .causal = true, .window = 2, .chunks = true }, NULL, 0,
+          NUMBERS(1, 2, 1.15527700813684, 1.76708448779474, 0.5, 0),
+          NUMBERS(0.707106781186547, 1.3182549213276, -0.707106781186547));
+}
+
 TEST(attention_within_documents)
 {
     check(&(Attention){ .causal = true }, NUMBERS(0, 0, 1), 0,
@@ -118,6 +125,11 @@ static void check_refused(const Attention *attrs, const char *why)
     attention(s->graph, query, key, key, NULL, attrs);
     assert_error_has(graph_finish(s->graph), why);
     sheet_free(s);
+}
+
+TEST(chunks_need_a_size)
+{
+    check_refused(&(Attention){ .causal = true, .chunks = true }, "chunks need a window");
 }
 
 TEST(alibi_needs_a_causal_mask_and_no_soft_cap)
@@ -265,8 +277,9 @@ TEST(flops_of_attention_count_what_is_seen)
         int64_t n_pairs;
     } row[] = { { { 0 }, 36 },
                 { { .causal = true }, 21 },
-                { { .causal = true, .window = 2 }, 11 } };
-    for (int i = 0; i < 3; i++) {
+                { { .causal = true, .window = 2 }, 11 },
+                { { .causal = true, .window = 4, .chunks = true }, 13 } };
+    for (int i = 0; i < 4; i++) {
         Value *o = attention(g, x, y, y, NULL, &row[i].attrs);
         assert_int_equal(o->from->op->flops(o->from), 4 * row[i].n_pairs * 2 * 3 * 5);
         Value *dq = op_differentiate(g, o, o)[x->id];
