@@ -49,30 +49,30 @@ INLINE FewKeys few_keys(const Heads *h, int64_t b, int64_t s)
     return f;
 }
 
-/* What is loaded has this dtype; the compiler knows which. */
+/* What is loaded has this dtype; the compiler knows which, and the width of usual heads. */
 INLINE Vec few_get(const Tensor *t, Dtype of, int64_t at, int64_t n)
 {
     return n >= LANES ? vec_get(of, t->data, at, LANES) : vec_get(of, t->data, at, n);
 }
 
 /* Products of a query with a key, LANES sums of them. */
-INLINE Vec few_products(const Heads *h, Dtype of, int64_t query, int64_t key)
+INLINE Vec few_products(const Heads *h, Dtype of, int64_t d, int64_t query, int64_t key)
 {
     Vec sum = vec_set(0);
-    if (DOT_PAIRS && of == BF16 && h->d % 2 == 0) {
+    if (DOT_PAIRS && of == BF16 && d % 2 == 0) {
         const Word *q = (const Word *)((const bf16 *)h->q->data + query),
                    *k = (const Word *)((const bf16 *)h->k->data + key);
-        const int64_t n = h->d / 2;
+        const int64_t n = d / 2;
         int64_t i = 0;
+#pragma GCC unroll 4
         for (; i + LANES <= n; i += LANES)
             sum = vec_dot_pairs(vec_load(q + i), vec_load(k + i), sum);
         if (i < n) sum = vec_dot_pairs(vec_load_n(q + i, n - i), vec_load_n(k + i, n - i), sum);
         return sum;
     }
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < h->d; i += LANES)
-        sum = vec_fma(few_get(h->q, of, query + i, h->d - i), few_get(h->k, of, key + i, h->d - i),
-                      sum);
+    for (int64_t i = 0; i < d; i += LANES)
+        sum = vec_fma(few_get(h->q, of, query + i, d - i), few_get(h->k, of, key + i, d - i), sum);
     return sum;
 }
 
@@ -91,35 +91,45 @@ typedef struct FewHeads {
     float *scores; /* [n][apart] */
     float *sums;   /* [n][width]: of values, by the scores */
     int64_t apart;
+    int64_t keys_ahead; /* that are asked for */
 } FewHeads;
 
-/* Asks for what all heads have of the key or value that comes some keys later: first values come
- * after the last key. */
-INLINE void few_fetch(const FewHeads *f, const Tensor *t, Dtype of, int64_t key)
+/* Where what all heads have of the key or value lies that comes some keys later: first values come
+ * after the last key, and nothing after the last value: NULL. */
+INLINE const char *few_later(const FewHeads *f, const Tensor *t, Dtype of, int64_t key)
 {
     const Heads *h = f->h;
-    const int64_t size = (int64_t)dtype_size(of), bytes = f->n * h->d * size;
-    int64_t later = key + (FEW_AHEAD_BYTES + bytes - 1) / bytes;
+    int64_t later = key + f->keys_ahead;
     if (later >= f->keys.high) {
-        if (t == h->v) return;
+        if (t == h->v) return NULL;
         later += f->keys.low - f->keys.high;
         t = h->v;
     }
-    const char *from = (const char *)t->data + key_at(h, f->b, f->group, later) * size;
-    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + i, 0, 2);
+    return (const char *)t->data + key_at(h, f->b, f->group, later) * (int64_t)dtype_size(of);
+}
+
+/* Asks for a head's part of it: evenly, since memory stands still between bursts. */
+INLINE void few_fetch(const char *later, Dtype of, int64_t d, int64_t head)
+{
+    const int64_t bytes = d * (int64_t)(of == F32 ? sizeof(float) : sizeof(bf16));
+    if (!later) return;
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(later + head * bytes + i, 0, 2);
 }
 
 /* Scores of up to LANES keys for all heads. */
-INLINE void few_scores_of_vector(const FewHeads *f, Dtype of, int64_t key, int64_t n)
+INLINE void few_scores_of_vector(const FewHeads *f, Dtype of, int64_t d, int64_t key, int64_t n)
 {
     const Heads *h = f->h;
     const int64_t query = query_at(h, f->b, f->group, f->row);
     Vec part[FEW_HEADS][LANES];
     for (int64_t t = 0; t < n; t++) {
         const int64_t at = key_at(h, f->b, f->group, key + t);
-        few_fetch(f, h->k, of, key + t);
-        for (int64_t k = 0; k < f->n; k++)
-            part[k][t] = few_products(h, of, query + k * h->n_repeat * h->d, at + k * h->d);
+        const char *later = few_later(f, h->k, of, key + t);
+        for (int64_t k = 0; k < f->n; k++) {
+            few_fetch(later, of, d, k);
+            part[k][t] = few_products(h, of, d, query + k * h->n_repeat * d, at + k * d);
+        }
     }
     for (int64_t k = 0; k < f->n; k++) {
         float *to = f->scores + k * f->apart + key;
@@ -138,7 +148,7 @@ INLINE void few_scores_of_seen(const FewHeads *f, Dtype of)
             float *to = f->scores + k * f->apart + j;
             *to = -INFINITY;
             if (!few_sees(h, f->b, f->row / h->n_repeat, j)) continue;
-            const Vec products = few_products(h, of, query_at(h, f->b, f->group + k, f->row),
+            const Vec products = few_products(h, of, h->d, query_at(h, f->b, f->group + k, f->row),
                                               key_at(h, f->b, f->group + k, j));
             *to = few_capped(h, vec_sum(products) * h->scale);
         }
@@ -159,11 +169,11 @@ INLINE void few_lower(const FewHeads *f)
 }
 
 /* Fills whole vectors of scores, minus infinity where the row sees no key. */
-INLINE void few_score_heads(const FewHeads *f, Dtype of)
+INLINE void few_score_heads(const FewHeads *f, Dtype of, int64_t d)
 {
     const int64_t low = f->keys.low, high = f->keys.high;
     for (int64_t j = low / LANES * LANES; f->keys.all && j < high; j += LANES)
-        few_scores_of_vector(f, of, j, high - j < LANES ? high - j : LANES);
+        few_scores_of_vector(f, of, d, j, high - j < LANES ? high - j : LANES);
     if (!f->keys.all) few_scores_of_seen(f, of);
     if (f->h->a->alibi > 0) few_lower(f);
     for (int64_t k = 0; k < f->n; k++) {
@@ -191,18 +201,19 @@ INLINE float few_softmax(const FewKeys *f, float *scores, float *largest)
 
 /* Adds n values, which lie apart, to the sums of a head by their weights; n is known to the
  * compiler. */
-INLINE void few_add_values(const FewHeads *f, Dtype of, int64_t head, int64_t key, const int n)
+INLINE void few_add_values(const FewHeads *f, Dtype of, int64_t d, int64_t head, int64_t key,
+                           const int n)
 {
     const Heads *h = f->h;
-    const int64_t apart = h->n_group * h->d, at = key_at(h, f->b, f->group, key) + head * h->d;
+    const int64_t apart = h->n_group * d, at = key_at(h, f->b, f->group, key) + head * d;
     const float *weight = f->scores + head * f->apart + key;
     float *sums = f->sums + head * h->width;
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < h->d; i += LANES) {
+    for (int64_t i = 0; i < d; i += LANES) {
         Vec sum = vec_load(sums + i);
 #pragma GCC unroll 4
         for (int k = 0; k < n; k++)
-            sum = vec_fma(vec_set(weight[k]), few_get(h->v, of, at + k * apart + i, h->d - i), sum);
+            sum = vec_fma(vec_set(weight[k]), few_get(h->v, of, at + k * apart + i, d - i), sum);
         vec_store(sums + i, sum);
     }
 }
@@ -215,39 +226,43 @@ INLINE bool few_are_seen(const float *weight)
     return least != 0;
 }
 
-INLINE void few_sum_heads(const FewHeads *f, Dtype of)
+INLINE void few_sum_heads(const FewHeads *f, Dtype of, int64_t d)
 {
     const Heads *h = f->h;
     for (int64_t k = 0; k < f->n * h->width; k++) f->sums[k] = 0;
     for (int64_t j = f->keys.low, n; j < f->keys.high; j += n) {
         n = f->keys.high - j < FEW_VALUES ? 1 : FEW_VALUES;
-        for (int64_t t = 0; t < n; t++) few_fetch(f, h->v, of, j + t);
+        const char *later[FEW_VALUES];
+        for (int64_t t = 0; t < n; t++) later[t] = few_later(f, h->v, of, j + t);
         for (int64_t k = 0; k < f->n; k++) {
+            for (int64_t t = 0; t < n; t++) few_fetch(later[t], of, d, k);
             const float *weight = f->scores + k * f->apart + j;
             if (n == FEW_VALUES && few_are_seen(weight)) {
-                few_add_values(f, of, k, j, FEW_VALUES);
+                few_add_values(f, of, d, k, j, FEW_VALUES);
                 continue;
             }
             for (int64_t t = 0; t < n; t++)
-                if (weight[t] != 0) few_add_values(f, of, k, j + t, 1);
+                if (weight[t] != 0) few_add_values(f, of, d, k, j + t, 1);
         }
     }
 }
 
 /* Scores, softmax, weighted sums of the values. */
-INLINE void few_attend(FewHeads *f, Dtype of)
+INLINE void few_attend(FewHeads *f, Dtype of, int64_t d)
 {
     const Heads *h = f->h;
     const Tensor *o = &h->l->out[0];
     float largest, total[FEW_HEADS] = { 0 };
     f->keys = few_keys(h, f->b, f->row / h->n_repeat);
-    few_score_heads(f, of);
+    const int64_t bytes = f->n * d * (int64_t)dtype_size(of);
+    f->keys_ahead = (FEW_AHEAD_BYTES + bytes - 1) / bytes;
+    few_score_heads(f, of, d);
     for (int64_t k = 0; k < f->n; k++) {
         total[k] = few_softmax(&f->keys, f->scores + k * f->apart, &largest);
         ((float *)h->l->out[1].data)[query_at(h, f->b, f->group + k, f->row) / h->d] =
             total[k] == 0 ? -INFINITY : (float)(largest + log(total[k]));
     }
-    few_sum_heads(f, of);
+    few_sum_heads(f, of, d);
     for (int64_t k = 0; k < f->n; k++) {
         const int64_t to = query_at(h, f->b, f->group + k, f->row);
         const Vec factor = vec_set(total[k] == 0 ? 0 : 1 / total[k]);
@@ -257,14 +272,27 @@ INLINE void few_attend(FewHeads *f, Dtype of)
     }
 }
 
-NOINLINE void few_attend_floats(FewHeads *f)
-{
-    few_attend(f, F32);
-}
+#define FEW_KERNEL(of, width)                                                                      \
+    NOINLINE void few_attend_##of##_##width(FewHeads *f)                                           \
+    {                                                                                              \
+        few_attend(f, of, width ? width : f->h->d);                                                \
+    }
+FEW_KERNEL(F32, 64)
+FEW_KERNEL(F32, 128)
+FEW_KERNEL(F32, 0)
+FEW_KERNEL(BF16, 64)
+FEW_KERNEL(BF16, 128)
+FEW_KERNEL(BF16, 0)
+#undef FEW_KERNEL
 
-NOINLINE void few_attend_bf16(FewHeads *f)
+typedef void FewKernel(FewHeads *f);
+
+INLINE FewKernel *few_kernel(const Heads *h)
 {
-    few_attend(f, BF16);
+    const bool narrow = h->q->dtype == BF16;
+    if (h->d == 64) return narrow ? few_attend_BF16_64 : few_attend_F32_64;
+    if (h->d == 128) return narrow ? few_attend_BF16_128 : few_attend_F32_128;
+    return narrow ? few_attend_BF16_0 : few_attend_F32_0;
 }
 
 /* Heads of a task: as many as threads can share evenly, or nearly so. */
@@ -299,8 +327,8 @@ static void few_task(void *arg, int64_t i, int thread)
     f.n = f.group + heads < h->n_group ? heads : h->n_group - f.group;
     f.scores = (float *)((char *)h->l->scratch + few_rows_bytes(h) * (size_t)thread);
     f.sums = f.scores + heads * f.apart;
-    for (f.row = 0; f.row < h->n_rows; f.row++)
-        (h->q->dtype == BF16 ? few_attend_bf16 : few_attend_floats)(&f);
+    FewKernel *kernel = few_kernel(h);
+    for (f.row = 0; f.row < h->n_rows; f.row++) kernel(&f);
 }
 
 INLINE int attend_few(Heads *h)

@@ -155,6 +155,8 @@ const OpCase attention_cases[] = {
       .attrs = ATTENTION(.causal = true, .soft_cap = 1.5, .scale = 0.7), .position = 37, .n = { 2, 1, 40, 18, 1, 7 } },
     { "attention of one token, many heads and one wide key", build_attention, .attrs = ATTENTION(.causal = true),
       .texts = TEXTS(38, 7), .n = { 2, 1, 40, 1, 18, 264 }, .large = { 1, 1, 2048, 1, 16, 576 } },
+    { "attention of one token, heads of 64", build_attention, .attrs = ATTENTION(.causal = true), .texts = TEXTS(69, 1, 40), .n = { 3, 1, 75, 3, 2, 64 } },
+    { "attention of few tokens, heads of 128", build_attention, .attrs = ATTENTION(.causal = true, .window = 30), .position = 40, .n = { 2, 2, 50, 5, 1, 128 } },
     { "attention of few tokens, one very wide key", build_attention,
       .attrs = ATTENTION(.causal = true, .window = 9, .soft_cap = 1.5, .scale = 0.3), .position = 20, .n = { 1, 5, 25, 1, 3, 300 } },
     { "attention of few tokens with documents", build_attention, .attrs = ATTENTION(0), .n = { 2, 4, 4, 3, 1, 24, 1 } },
