@@ -189,7 +189,7 @@ INLINE void attend(const Heads *h, const Room *room, const KeyPlaces *places, in
         run.largest[v] = vec_set(-INFINITY);
         run.sum[v] = vec_set(0);
     }
-    for (int64_t block = 0; block < h->n_key_blocks; block++) {
+    for (int64_t block = 0; block * KEYS < h->n_seen; block++) {
         Seen seen = keys_seen(h, places, &rows, block);
         if (seen.to > seen.from)
             attend_block(h, room, places, &rows, &seen, b, g, first, n, &run, pairs);
@@ -213,23 +213,24 @@ NOINLINE void attend_pairs(const Heads *h, const Room *room, const KeyPlaces *pl
 static void attend_task(void *arg, int64_t i, int thread)
 {
     const Forward *f = arg;
-    const Heads *h = &f->h;
     const Room room = room_of(f, thread);
-    int64_t n_heads = h->n_batch * h->n_group, head = i % n_heads;
-    int64_t b = head / h->n_group, g = head % h->n_group,
-            task = f->n_tasks_per_head - 1 - i / n_heads;
-    KeyPlaces places = key_places(h, room.places, b);
-    copy_keys(h, h->k, b, g, room.keys, h->pairs);
-    if (h->pairs)
-        keys_to_sum(h, h->v, b, g, room.values);
-    else
-        copy_keys(h, h->v, b, g, room.values, false);
+    const int64_t n_heads = f->h.n_batch * f->h.n_group, head = i % n_heads;
+    const int64_t b = head / f->h.n_group, g = head % f->h.n_group,
+                  task = f->n_tasks_per_head - 1 - i / n_heads;
     int64_t from, to;
-    split_range(h->n_row_blocks, f->n_tasks_per_head, task, &from, &to);
+    split_range(f->h.n_row_blocks, f->n_tasks_per_head, task, &from, &to);
+    Heads h = f->h;
+    heads_look_at(&h, b, to * QUERIES < h.n_rows ? to * QUERIES : h.n_rows);
+    const KeyPlaces places = key_places(&h, room.places, b);
+    copy_keys(&h, h.k, b, g, room.keys, h.pairs);
+    if (h.pairs)
+        keys_to_sum(&h, h.v, b, g, room.values);
+    else
+        copy_keys(&h, h.v, b, g, room.values, false);
     if (TILES) amx_begin();
     for (int64_t block = from; block < to; block++)
-        (TILES || h->pairs ? attend_pairs : attend_floats)(h, &room, &places, b, g,
-                                                           block * QUERIES);
+        (TILES || h.pairs ? attend_pairs : attend_floats)(&h, &room, &places, b, g,
+                                                          block * QUERIES);
     if (TILES) amx_end();
 }
 

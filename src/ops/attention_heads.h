@@ -29,6 +29,7 @@ typedef struct Heads {
     const Tensor *q, *k, *v;
     const int32_t *query_document, *key_document; /* NULL: one document */
     int64_t n_batch, n_query, n_key, n_group, n_repeat, d;
+    int64_t n_seen; /* keys from the first on; no query that is looked at sees another one */
     int64_t width;  /* d rounded up to whole vectors */
     bool pairs;     /* bf16 are multiplied two by two */
     int64_t steps;  /* words of a row of queries or keys: floats, or pairs of bf16 */
@@ -47,7 +48,7 @@ INLINE Heads heads_of(const Launch *l)
     h.query_document = documents ? l->in[3].data : NULL;
     h.key_document = documents ? l->in[4].data : NULL;
     h.n_batch = q->size[0], h.n_query = q->size[1], h.n_group = q->size[2];
-    h.n_repeat = q->size[3], h.d = q->size[4], h.n_key = k->size[1];
+    h.n_repeat = q->size[3], h.d = q->size[4], h.n_key = h.n_seen = k->size[1];
     h.width = (h.d + LANES - 1) / LANES * LANES;
     h.steps = h.d;
     h.n_rows = h.n_query * h.n_repeat;
@@ -100,6 +101,14 @@ INLINE float fall_of(const Heads *h, int64_t g, int64_t r)
 
 /* ---- which keys a query sees ---- */
 
+/* Leaves out the keys behind the last of so many rows of a batch: of a cache, most are empty. */
+INLINE void heads_look_at(Heads *h, int64_t b, int64_t rows)
+{
+    if (!h->a->causal || h->q->part[1] || h->k->part[1]) return;
+    const int64_t seen = chunk_count(rows, h->n_repeat) + row_position(h->l->now, b);
+    if (seen < h->n_seen) h->n_seen = seen > 0 ? seen : 0;
+}
+
 typedef struct Bounds {
     int32_t low, high;
 } Bounds;
@@ -127,7 +136,7 @@ INLINE KeyPlaces key_places(const Heads *h, void *room, int64_t b)
     k.documents = k.positions + h->n_key_blocks;
     k.position = (int32_t *)(k.documents + h->n_key_blocks);
     k.document = k.position + h->n_key;
-    for (int64_t j = 0; j < h->n_key; j++) {
+    for (int64_t j = 0; j < h->n_seen; j++) {
         int64_t block = j / KEYS;
         k.position[j] = (int32_t)global_index(h->k, 1, j);
         k.document[j] = h->key_document ? h->key_document[b * h->n_key + j] : 0;
@@ -170,7 +179,7 @@ typedef struct Seen {
 
 INLINE Seen keys_seen(const Heads *h, const KeyPlaces *k, const RowPlaces *rows, int64_t block)
 {
-    int64_t from = block * KEYS, to = h->n_key - from < KEYS ? h->n_key : from + KEYS;
+    int64_t from = block * KEYS, to = h->n_seen - from < KEYS ? h->n_seen : from + KEYS;
     Bounds docs = k->documents[block], places = k->positions[block];
     if (docs.low > rows->documents.high || docs.high < rows->documents.low) return (Seen){ 0 };
     bool mixed = docs.low != docs.high || rows->documents.low != rows->documents.high;

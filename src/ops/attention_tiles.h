@@ -41,17 +41,17 @@ INLINE Vec two_rows(const Heads *h, const Tensor *t, int64_t even, int64_t odd, 
 /* Keys or values of a head as rows of words along the features. */
 INLINE void copy_keys(const Heads *h, const Tensor *t, int64_t b, int64_t g, Word *to, bool pairs)
 {
-    for (int64_t j = 0; j < h->n_key; j++)
+    for (int64_t j = 0; j < h->n_seen; j++)
         for (int64_t i = 0; i < h->steps; i += LANES)
             vec_store(to + j * h->width + i, row_words(h, t, key_at(h, b, g, j), i, pairs));
 }
 
-/* The same as rows of words along the keys: [n_key / 2, up][width]. */
+/* The same as rows of words along the keys: [n_seen / 2, up][width]. */
 INLINE void pair_keys(const Heads *h, const Tensor *t, int64_t b, int64_t g, Word *to)
 {
-    for (int64_t j = 0; j < h->n_key; j += 2)
+    for (int64_t j = 0; j < h->n_seen; j += 2)
         for (int64_t i = 0; i < h->d; i += LANES) {
-            int64_t odd = j + 1 < h->n_key ? key_at(h, b, g, j + 1) : -1;
+            int64_t odd = j + 1 < h->n_seen ? key_at(h, b, g, j + 1) : -1;
             vec_store(to + j / 2 * h->width + i, two_rows(h, t, key_at(h, b, g, j), odd, i));
         }
 }
@@ -67,15 +67,15 @@ INLINE int64_t turned_row(const Heads *h)
 
 INLINE void turn_keys(const Heads *h, const Tensor *t, int64_t b, int64_t g, Word *to)
 {
-    const int64_t row = turned_row(h);
-    for (int64_t j = 0; j < row; j += LANES)
+    const int64_t row = turned_row(h), filled = amx_up((h->n_seen + 1) / 2) + AMX_STEPS;
+    for (int64_t j = 0; j < filled; j += LANES)
         for (int64_t i = 0; i < h->d; i += LANES) {
             Vec square[LANES];
             for (int p = 0; p < LANES; p++) {
                 const int64_t key = 2 * (j + p);
-                square[p] = key < h->n_key
+                square[p] = key < h->n_seen
                                 ? two_rows(h, t, key_at(h, b, g, key),
-                                           key + 1 < h->n_key ? key_at(h, b, g, key + 1) : -1, i)
+                                           key + 1 < h->n_seen ? key_at(h, b, g, key + 1) : -1, i)
                                 : vec_set(0);
             }
             vec_transpose(square);

@@ -147,6 +147,8 @@ const OpCase attention_cases[] = {
       .texts = TEXTS(8, 0, 3), .n = { 3, 1, 9, 2, 2, 4 } },
     { "attention in a window of texts of their own lengths", build_attention, .attrs = ATTENTION(.causal = true, .window = 3),
       .texts = TEXTS(69, 1, 40), .n = { 3, 6, 75, 2, 2, 16 } },
+    { "attention of many tokens to caches of texts of their own lengths", build_attention, .attrs = ATTENTION(.causal = true),
+      .texts = TEXTS(150, 0, 61), .n = { 3, 50, 230, 2, 2, 16 } },
     { "attention of one token, many keys", build_attention, .attrs = ATTENTION(.causal = true),
       .texts = TEXTS(69, 1, 40), .n = { 3, 1, 75, 2, 2, 64 } },
     { "attention of one token in a window", build_attention, .attrs = ATTENTION(.causal = true, .window = 21), .position = 50,
