@@ -1,0 +1,447 @@
+/* selective_scan.cu - the selective scan on a GPU. Half a warp has a feature: a lane keeps every
+ * sixteenth number of its state in registers, and walks over the tokens. A block loads some tokens
+ * of its features at once. The backward pass walks twice: forwards it keeps states in front of such
+ * stretches, backwards it makes those within one again. */
+#include "device/cuda/kernel.h"
+#include "ops/selective_scan_cuda.h"
+
+/* in[first] are steps, followed by inputs, what goes in and out of states, speeds, biases and
+ * skips. */
+struct Scan {
+    const CallTensor &step, &x, &in, &out, &speed, &bias, &skip;
+    const CallTensor *document; /* NULL: one document */
+    int64_t length, c, n, text, first; /* the block's text, and its first feature */
+};
+
+__device__ static Scan scan_of(const Call &call, int first, bool has_documents)
+{
+    const CallTensor *in = call.in + first;
+    const int64_t c = in[1].size[2], blocks = scan_blocks(c);
+    return { in[0],
+             in[1],
+             in[2],
+             in[3],
+             in[4],
+             in[5],
+             in[6],
+             has_documents ? &in[7] : nullptr,
+             in[1].size[1],
+             c,
+             in[4].size[1],
+             blockIdx.x / blocks,
+             blockIdx.x % blocks * SCAN_FEATURES };
+}
+
+/* Some tokens of a block's features. */
+struct Tile {
+    float dt[SCAN_TOKENS][SCAN_FEATURES], x[SCAN_TOKENS][SCAN_FEATURES],
+        y[SCAN_TOKENS][SCAN_FEATURES];
+    float in[SCAN_TOKENS][SCAN_MOST], out[SCAN_TOKENS][SCAN_MOST];
+    bool begins[SCAN_TOKENS];
+};
+
+/* What the backward pass has beside it: slopes of dt, rows of results, and sums over the two features of a warp. */
+struct BackTile {
+    float slope[SCAN_TOKENS][SCAN_FEATURES];
+    int64_t row[SCAN_TOKENS]; /* among the rank's own tokens; -1: it is not one of them */
+    float sum[SCAN_THREADS / WARP][2][SCAN_MOST];
+};
+
+__device__ static float softplus_of(float x)
+{
+    return x > 30 ? x : log1pf(expf(x));
+}
+
+/* Of a thread: its place among the features, and among the lanes of one. */
+__device__ static int own_feature()
+{
+    return threadIdx.x / SCAN_LANES;
+}
+
+__device__ static int own_lane()
+{
+    return threadIdx.x % SCAN_LANES;
+}
+
+/* Tokens [from, from + count) of the text. Features that are not there have x = 0. */
+__device__ static void load_tile(const Scan &s, Tile &w, float (*slope)[SCAN_FEATURES],
+                                 int64_t from, int64_t count)
+{
+    const int64_t row = s.text * s.length + from;
+    __syncthreads(); /* the last use of the tile is over */
+    for (int64_t i = threadIdx.x; i < count * SCAN_FEATURES; i += blockDim.x) {
+        const int64_t t = i / SCAN_FEATURES, k = i % SCAN_FEATURES, c = s.first + k,
+                      at = (row + t) * s.c + c;
+        const bool is_there = c < s.c;
+        const float raw = is_there ? get(s.step, at) + get(s.bias, c) : 0;
+        w.dt[t][k] = softplus_of(raw);
+        w.x[t][k] = is_there ? get(s.x, at) : 0;
+        if (slope) slope[t][k] = 1 / (1 + expf(-raw));
+    }
+    for (int64_t i = threadIdx.x; i < count * s.n; i += blockDim.x) {
+        w.in[i / s.n][i % s.n] = get(s.in, row * s.n + i);
+        w.out[i / s.n][i % s.n] = get(s.out, row * s.n + i);
+    }
+    for (int64_t t = threadIdx.x; t < count; t += blockDim.x)
+        w.begins[t] = from + t == 0 || (s.document && get_int(*s.document, row + t) !=
+                                                          get_int(*s.document, row + t - 1));
+    __syncthreads();
+}
+
+/* Features of the tile at tokens [from, from + count), to `to` [b s c]. */
+__device__ static void store_tile(const Scan &s, float (*tile)[SCAN_FEATURES], const CallTensor &to,
+                                  int64_t from, int64_t count)
+{
+    const int64_t row = s.text * s.length + from;
+    for (int64_t i = threadIdx.x; i < count * SCAN_FEATURES; i += blockDim.x) {
+        const int64_t t = i / SCAN_FEATURES, c = s.first + i % SCAN_FEATURES;
+        if (c < s.c) put(to, (row + t) * s.c + c, tile[t][i % SCAN_FEATURES]);
+    }
+}
+
+/* The sum over the lanes of a feature. */
+__device__ static float over_lanes(float x)
+{
+#pragma unroll
+    for (int step = SCAN_LANES / 2; step; step /= 2) x += __shfl_xor_sync(WHOLE_WARP, x, step);
+    return x;
+}
+
+/* Numbers of a lane: the i-th is lane + 16 i of the feature's; those from s.n on stay 0. */
+template <int COUNT> struct Numbers {
+    float of[COUNT];
+};
+
+__device__ static bool has_number(const Scan &s, int i)
+{
+    return own_lane() + SCAN_LANES * i < s.n;
+}
+
+template <int COUNT> __device__ static Numbers<COUNT> load_speeds(const Scan &s)
+{
+    Numbers<COUNT> a;
+    const int64_t c = s.first + own_feature();
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        const bool is_there = c < s.c && has_number(s, i);
+        a.of[i] = is_there ? -expf(get(s.speed, c * s.n + own_lane() + SCAN_LANES * i)) : 0;
+    }
+    return a;
+}
+
+/* From h in front of token t of the tile to h behind it. */
+template <int COUNT>
+__device__ static void take_step(const Scan &s, const Tile &w, int t, const Numbers<COUNT> &a,
+                                 Numbers<COUNT> &h, bool begins)
+{
+    const float dt = w.dt[t][own_feature()], u = dt * w.x[t][own_feature()];
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        const float left = begins ? 0 : expf(dt * a.of[i]) * h.of[i];
+        h.of[i] = left + (has_number(s, i) ? u * w.in[t][own_lane() + SCAN_LANES * i] : 0);
+    }
+}
+
+/* All tokens of the block's features, from and to h. */
+template <int COUNT>
+__device__ static void run_tokens(const Scan &s, Tile &w, const Numbers<COUNT> &a,
+                                  Numbers<COUNT> &h, bool goes_on, const CallTensor &y)
+{
+    const int64_t c = s.first + own_feature();
+    const float skip = c < s.c ? get(s.skip, c) : 0;
+    for (int64_t from = 0; from < s.length; from += SCAN_TOKENS) {
+        const int64_t rest = s.length - from, count = rest < SCAN_TOKENS ? rest : SCAN_TOKENS;
+        load_tile(s, w, nullptr, from, count);
+        for (int t = 0; t < count; t++) {
+            take_step(s, w, t, a, h, w.begins[t] && (from + t > 0 || !goes_on));
+            float sum = 0;
+#pragma unroll
+            for (int i = 0; i < COUNT; i++)
+                if (has_number(s, i)) sum += w.out[t][own_lane() + SCAN_LANES * i] * h.of[i];
+            sum = over_lanes(sum);
+            if (own_lane() == 0)
+                w.y[t][own_feature()] = sum + skip * w.x[t][own_feature()];
+        }
+        __syncthreads();
+        store_tile(s, w.y, y, from, count);
+    }
+}
+
+template <int COUNT> __device__ static void forward(const Call &c, const Scan &s, Tile &w)
+{
+    const Numbers<COUNT> a = load_speeds<COUNT>(s);
+    Numbers<COUNT> h = {};
+    run_tokens(s, w, a, h, false, c.out[0]);
+}
+
+KERNEL(selective_scan_kernel, SCAN_THREADS)
+{
+    __shared__ Tile w;
+    const Scan s = scan_of(c, 0, c.n_in > 7);
+    if (s.n <= SCAN_LANES)
+        forward<1>(c, s, w);
+    else if (s.n <= 4 * SCAN_LANES)
+        forward<4>(c, s, w);
+    else
+        forward<8>(c, s, w);
+}
+
+/* The same from and to what is kept of a text. */
+template <int COUNT> __device__ static void cached(const Call &c, const Scan &s, Tile &w)
+{
+    const Numbers<COUNT> a = load_speeds<COUNT>(s);
+    Numbers<COUNT> h = {}, kept = {};
+    const int64_t feature = s.first + own_feature(),
+                  place = (s.text * s.c + feature) * s.n + own_lane();
+    const bool is_there = feature < s.c, goes_on = first_position(c, s.text) > 0,
+               waits = text_waits(c, s.text);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        if (is_there && has_number(s, i)) kept.of[i] = get(c.in[0], place + SCAN_LANES * i);
+    if (goes_on) h = kept;
+    run_tokens(s, w, a, h, goes_on, c.out[1]);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        if (is_there && has_number(s, i))
+            set(c.out[0], place + SCAN_LANES * i, waits ? kept.of[i] : h.of[i]);
+}
+
+KERNEL(selective_scan_cached_kernel, SCAN_THREADS)
+{
+    __shared__ Tile w;
+    const Scan s = scan_of(c, 1, false);
+    if (s.n <= SCAN_LANES)
+        cached<1>(c, s, w);
+    else if (s.n <= 4 * SCAN_LANES)
+        cached<4>(c, s, w);
+    else
+        cached<8>(c, s, w);
+}
+
+/* ---- backwards ---- */
+
+/* Memory of a block, and where sums over tokens go: of each text [c][n + 2]. */
+struct Rooms {
+    float *states, *sums, *own;
+};
+
+__device__ static Rooms rooms_of(const Call &c, const Scan &s)
+{
+    const int64_t blocks = scan_blocks(s.c) * s.x.size[0];
+    float *states = (float *)c.scratch, *sums = states + blocks * scan_states(s.length, s.n);
+    return { states + blockIdx.x * scan_states(s.length, s.n),
+             sums + blockIdx.x * scan_sums(s.length, s.n),
+             sums + blocks * scan_sums(s.length, s.n) + s.text * s.c * (s.n + 2) };
+}
+
+/* The place of a number of the thread's feature in front of stretch k. */
+__device__ static int64_t start_at(const Scan &s, int64_t k, int i)
+{
+    return (k * SCAN_FEATURES + own_feature()) * s.n + own_lane() + SCAN_LANES * i;
+}
+
+template <int COUNT>
+__device__ static void keep_starts(const Scan &s, Tile &w, const Numbers<COUNT> &a, float *states)
+{
+    Numbers<COUNT> h = {};
+    for (int64_t from = 0; from < s.length; from += SCAN_TOKENS) {
+        const int64_t rest = s.length - from, count = rest < SCAN_TOKENS ? rest : SCAN_TOKENS;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            if (has_number(s, i)) states[start_at(s, from / SCAN_TOKENS, i)] = h.of[i];
+        if (count == rest) return; /* nobody asks what is behind the last one */
+        load_tile(s, w, nullptr, from, count);
+        for (int t = 0; t < count; t++) take_step(s, w, t, a, h, w.begins[t]);
+    }
+}
+
+/* What warps have added up of a token goes to row t of the block's sums. */
+__device__ static void join_warps(const Scan &s, const BackTile &w, int64_t t, float *sums)
+{
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < 2 * s.n; i += blockDim.x) {
+        float sum = 0;
+        for (int k = 0; k < SCAN_THREADS / WARP; k++) sum += w.sum[k][i / s.n][i % s.n];
+        sums[t * 2 * s.n + i] = sum;
+    }
+    __syncthreads();
+}
+
+/* Of a thread's feature, over the tokens: as each lane has it, and as all of them do. */
+template <int COUNT> struct Sums {
+    Numbers<COUNT> d, speed; /* d: of h in front of the last token */
+    float bias, skip;
+};
+
+/* Token t of the tile, behind which h is `behind`. */
+template <int COUNT>
+__device__ static void token_back(const Scan &s, Tile &w, BackTile &b, int t, float skip,
+                                  const Numbers<COUNT> &a, const Numbers<COUNT> &before,
+                                  const Numbers<COUNT> &behind, Sums<COUNT> &to)
+{
+    const int k = own_feature(), warp = threadIdx.x / WARP;
+    const float dt = w.dt[t][k], x = w.x[t][k], dy = w.y[t][k], counts = b.row[t] < 0 ? 0 : 1;
+    float of_u = 0, of_dt = 0;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        const int j = own_lane() + SCAN_LANES * i;
+        const bool is_there = j < s.n;
+        const float d = to.d.of[i] + (is_there ? dy * w.out[t][j] : 0),
+                    keep = w.begins[t] ? 0 : expf(dt * a.of[i]), left = d * keep,
+                    faded = w.begins[t] ? 0 : left * before.of[i] * a.of[i];
+        float in = d * dt * x, out = dy * behind.of[i];
+        in += __shfl_xor_sync(WHOLE_WARP, in, SCAN_LANES);
+        out += __shfl_xor_sync(WHOLE_WARP, out, SCAN_LANES);
+        if (is_there && threadIdx.x % WARP < SCAN_LANES) {
+            b.sum[warp][0][j] = in;
+            b.sum[warp][1][j] = out;
+        }
+        of_u += is_there ? d * w.in[t][j] : 0;
+        of_dt += faded;
+        to.speed.of[i] += counts * faded * dt;
+        to.d.of[i] = left;
+    }
+    of_u = over_lanes(of_u);
+    of_dt = over_lanes(of_dt);
+    const float of_step = (of_dt + x * of_u) * b.slope[t][k];
+    to.bias += counts * of_step;
+    to.skip += counts * dy * x;
+    __syncwarp(); /* all lanes have read */
+    if (own_lane() > 0) return;
+    w.y[t][k] = dt * of_u + skip * dy; /* the gradient of x, in the place of that of y */
+    w.dt[t][k] = of_step;
+}
+
+/* Of tokens [from, from + count). */
+__device__ static void find_rows(const Call &c, BackTile &b, int64_t length, int64_t from,
+                                int64_t count)
+{
+    const CallTensor &own = c.in[c.n_in - 2];
+    const bool has_all = own.size[1] == length;
+    for (int64_t t = threadIdx.x; t < count; t += blockDim.x) b.row[t] = has_all ? from + t : -1;
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < own.size[1] && !has_all; i += blockDim.x) {
+        const int64_t t = whole_index(c, own, 1, i) - from;
+        if (t >= 0 && t < count) b.row[t] = i;
+    }
+}
+
+/* Features of the tile's own tokens. */
+__device__ static void store_rows(const Scan &s, const BackTile &b, float (*tile)[SCAN_FEATURES],
+                                  const CallTensor &to, int64_t count)
+{
+    for (int64_t i = threadIdx.x; i < count * SCAN_FEATURES; i += blockDim.x) {
+        const int64_t t = i / SCAN_FEATURES, k = i % SCAN_FEATURES, c = s.first + k;
+        if (c < s.c && b.row[t] >= 0)
+            put(to, (s.text * to.size[1] + b.row[t]) * s.c + c, tile[t][k]);
+    }
+}
+
+/* Rows of the block's features that are padding. */
+__device__ static void clear_padding(const Call &c, const Scan &s)
+{
+    const CallTensor &own = c.in[c.n_in - 2];
+    const int64_t k = s.first + threadIdx.x;
+    if (own.size[1] == s.length || threadIdx.x >= SCAN_FEATURES || k >= s.c) return;
+    for (int64_t i = 0; i < own.size[1]; i++) {
+        if (whole_index(c, own, 1, i) < s.length) continue;
+        put(c.out[0], (s.text * own.size[1] + i) * s.c + k, 0);
+        put(c.out[1], (s.text * own.size[1] + i) * s.c + k, 0);
+    }
+}
+
+template <int COUNT>
+__device__ static void stretch_back(const Call &c, const Scan &s, Tile &w, BackTile &b,
+                                    int64_t from, float skip, const Numbers<COUNT> &a,
+                                    const Rooms &r, Sums<COUNT> &to)
+{
+    const CallTensor &dy = c.in[c.n_in - 1];
+    const int64_t rest = s.length - from, count = rest < SCAN_TOKENS ? rest : SCAN_TOKENS,
+                  row = s.text * s.length + from;
+    Numbers<COUNT> h[SCAN_TOKENS + 1] = {};
+    load_tile(s, w, b.slope, from, count);
+    find_rows(c, b, s.length, from, count);
+    for (int64_t i = threadIdx.x; i < count * SCAN_FEATURES; i += blockDim.x) {
+        const int64_t t = i / SCAN_FEATURES, feature = s.first + i % SCAN_FEATURES;
+        w.y[t][i % SCAN_FEATURES] = feature < s.c ? get(dy, (row + t) * s.c + feature) : 0;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        if (has_number(s, i)) h[0].of[i] = r.states[start_at(s, from / SCAN_TOKENS, i)];
+#pragma unroll
+    for (int t = 0; t < SCAN_TOKENS; t++) {
+        if (t >= count) continue;
+        h[t + 1] = h[t];
+        take_step(s, w, t, a, h[t + 1], w.begins[t]);
+    }
+#pragma unroll
+    for (int t = SCAN_TOKENS - 1; t >= 0; t--) {
+        if (t >= count) continue;
+        token_back(s, w, b, t, skip, a, h[t], h[t + 1], to);
+        join_warps(s, b, from + t, r.sums);
+    }
+    store_rows(s, b, w.dt, c.out[0], count);
+    store_rows(s, b, w.y, c.out[1], count);
+}
+
+template <int COUNT>
+__device__ static void backward(const Call &c, const Scan &s, Tile &w, BackTile &b)
+{
+    const Numbers<COUNT> a = load_speeds<COUNT>(s);
+    const Rooms r = rooms_of(c, s);
+    const int64_t feature = s.first + own_feature();
+    const float skip = feature < s.c ? get(s.skip, feature) : 0;
+    Sums<COUNT> to = {};
+    clear_padding(c, s);
+    keep_starts(s, w, a, r.states);
+    for (int64_t from = (s.length - 1) / SCAN_TOKENS * SCAN_TOKENS; from >= 0; from -= SCAN_TOKENS)
+        stretch_back(c, s, w, b, from, skip, a, r, to);
+    if (feature >= s.c) return;
+    float *own = r.own + feature * (s.n + 2);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        if (has_number(s, i)) own[own_lane() + SCAN_LANES * i] = to.speed.of[i];
+    if (own_lane() > 0) return;
+    own[s.n] = to.bias;
+    own[s.n + 1] = to.skip;
+}
+
+/* in: the operands, perhaps documents, gradient of the result for the own tokens and for all. */
+KERNEL(selective_scan_grad_kernel, SCAN_THREADS)
+{
+    __shared__ Tile w;
+    __shared__ BackTile b;
+    const Scan s = scan_of(c, 0, c.n_in > 9);
+    if (s.n <= SCAN_LANES)
+        backward<1>(c, s, w, b);
+    else if (s.n <= 4 * SCAN_LANES)
+        backward<4>(c, s, w, b);
+    else
+        backward<8>(c, s, w, b);
+}
+
+/* Adds up what the blocks have of tokens, and the texts of features. */
+KERNEL(selective_scan_sums_kernel, 256)
+{
+    const CallTensor &x = c.in[1], &speed = c.in[4];
+    const int64_t n = speed.size[1], blocks = scan_blocks(x.size[2]), texts = x.size[0],
+                  length = x.size[1], of_text = length * 2 * n, of_features = x.size[2] * (n + 2);
+    const float *sums = (const float *)c.scratch + texts * blocks * scan_states(length, n),
+                *own = sums + texts * blocks * of_text;
+    const CallTensor &tokens = c.in[c.n_in - 2]; /* the own ones; others are padding */
+    for (int64_t i = thread_number(); i < 2 * c.out[2].count; i += all_threads()) {
+        const int64_t at = i / 2 / n, text = at / tokens.size[1],
+                      t = whole_index(c, tokens, 1, at % tokens.size[1]);
+        const float *from = sums + text * blocks * of_text + (2 * t + i % 2) * n + i / 2 % n;
+        float sum = 0;
+        for (int64_t k = 0; k < blocks && t < length; k++) sum += from[k * of_text];
+        put(c.out[2 + i % 2], i / 2, sum);
+    }
+    for (int64_t i = thread_number(); i < of_features; i += all_threads()) {
+        const int64_t feature = i / (n + 2), j = i % (n + 2);
+        float sum = 0;
+        for (int64_t k = 0; k < texts; k++) sum += own[k * of_features + i];
+        put(c.out[j < n ? 4 : j == n ? 5 : 6], j < n ? feature * n + j : feature, sum);
+    }
+}
