@@ -12,6 +12,9 @@ void hf_put_members(Text *t, const Decoder *d, const HfFamily *f);
 /* Of them, what it says layer by layer, and of mixtures of experts. */
 void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f);
 void hf_put_moe(Text *t, const Decoder *d, const HfFamily *f);
+/* hf_write_selective.c: selective state spaces, and the periods of kinds of layers. */
+void hf_put_selective(Text *t, const Decoder *d, const HfFamily *f);
+void hf_put_periods(Text *t, const Decoder *d);
 /* A layer whose positions turn, one without a window if there is one; NULL: there is none. */
 const DecoderLayer *hf_turning_layer(const Decoder *d);
 #endif

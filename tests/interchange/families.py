@@ -140,6 +140,13 @@ FAMILIES = {
     "mamba2": ("Mamba2", BARE | dict(num_hidden_layers=3, num_heads=8, head_dim=8, n_groups=2, state_size=16)),
     "mamba2_biases": ("Mamba2", BARE | dict(num_hidden_layers=3, num_heads=6, head_dim=16, n_groups=1, state_size=16, expand=3, conv_kernel=3, use_bias=True,
                                              use_conv_bias=False, tie_word_embeddings=True, time_step_limit=[0.0, 0.5])),
+    "mamba": ("Mamba", BARE | dict(num_hidden_layers=3, state_size=8)),
+    "mamba_biases": ("Mamba", BARE | dict(num_hidden_layers=3, expand=3, conv_kernel=3, time_step_rank=5, use_bias=True, use_conv_bias=False, tie_word_embeddings=False)),
+    "falcon_mamba": ("FalconMamba", BARE | dict(num_hidden_layers=3, state_size=8, mixer_rms_eps=1e-4)),
+    "jamba": ("Jamba", LLAMA | dict(num_hidden_layers=5, attn_layer_period=3, attn_layer_offset=1, expert_layer_period=2, expert_layer_offset=1, num_experts=5,
+                                     num_experts_per_tok=2, mamba_d_state=8)),
+    "jamba_dense": ("Jamba", LLAMA | dict(num_hidden_layers=4, attn_layer_period=2, attn_layer_offset=0, num_experts=1, mamba_dt_rank=5, mamba_d_conv=3, mamba_expand=1,
+                                           mamba_proj_bias=True, mamba_conv_bias=False, tie_word_embeddings=True)),
     "nemotron_h": ("NemotronH", NEMOTRON | dict(layers_block_type=["linear_attention", "mlp", "full_attention", "mlp", "linear_attention"], mlp_bias=True, use_bias=True)),
     "nemotron_h_moe": ("NemotronH", NEMOTRON | ROUTED | dict(layers_block_type=["linear_attention", "moe", "full_attention", "moe", "mlp"], n_shared_experts=1,
                                                               moe_shared_expert_intermediate_size=40)),
@@ -471,7 +478,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Bloom": "BloomBlock", "Mpt": "MptBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))
