@@ -32,6 +32,13 @@ __device__ static Scan scan_of(const Call &call, int first, bool has_documents)
              blockIdx.x % blocks * SCAN_FEATURES };
 }
 
+/* Tokens of the stretch that begins there. */
+__device__ static int64_t tokens_from(const Scan &s, int64_t from)
+{
+    const int64_t rest = s.length - from, most = SCAN_TOKENS;
+    return rest < most ? rest : most;
+}
+
 /* Some tokens of a block's features. */
 struct Tile {
     float dt[SCAN_TOKENS][SCAN_FEATURES], x[SCAN_TOKENS][SCAN_FEATURES],
@@ -150,7 +157,7 @@ __device__ static void run_tokens(const Scan &s, Tile &w, const Numbers<COUNT> &
     const int64_t c = s.first + own_feature();
     const float skip = c < s.c ? get(s.skip, c) : 0;
     for (int64_t from = 0; from < s.length; from += SCAN_TOKENS) {
-        const int64_t rest = s.length - from, count = rest < SCAN_TOKENS ? rest : SCAN_TOKENS;
+        const int64_t count = tokens_from(s, from);
         load_tile(s, w, nullptr, from, count);
         for (int t = 0; t < count; t++) {
             take_step(s, w, t, a, h, w.begins[t] && (from + t > 0 || !goes_on));
@@ -178,9 +185,9 @@ KERNEL(selective_scan_kernel, SCAN_THREADS)
 {
     __shared__ Tile w;
     const Scan s = scan_of(c, 0, c.n_in > 7);
-    if (s.n <= SCAN_LANES)
+    if (scan_count(s.n) == 1)
         forward<1>(c, s, w);
-    else if (s.n <= 4 * SCAN_LANES)
+    else if (scan_count(s.n) == 4)
         forward<4>(c, s, w);
     else
         forward<8>(c, s, w);
@@ -210,9 +217,9 @@ KERNEL(selective_scan_cached_kernel, SCAN_THREADS)
 {
     __shared__ Tile w;
     const Scan s = scan_of(c, 1, false);
-    if (s.n <= SCAN_LANES)
+    if (scan_count(s.n) == 1)
         cached<1>(c, s, w);
-    else if (s.n <= 4 * SCAN_LANES)
+    else if (scan_count(s.n) == 4)
         cached<4>(c, s, w);
     else
         cached<8>(c, s, w);
@@ -222,14 +229,16 @@ KERNEL(selective_scan_cached_kernel, SCAN_THREADS)
 
 /* Memory of a block, and where sums over tokens go: of each text [c][n + 2]. */
 struct Rooms {
-    float *states, *sums, *own;
+    float *states, *within, *sums, *own;
 };
 
 __device__ static Rooms rooms_of(const Call &c, const Scan &s)
 {
     const int64_t blocks = scan_blocks(s.c) * s.x.size[0];
     float *states = (float *)c.scratch, *sums = states + blocks * scan_states(s.length, s.n);
-    return { states + blockIdx.x * scan_states(s.length, s.n),
+    float *mine = states + blockIdx.x * scan_states(s.length, s.n);
+    return { mine,
+             mine + scan_starts(s.length, s.n),
              sums + blockIdx.x * scan_sums(s.length, s.n),
              sums + blocks * scan_sums(s.length, s.n) + s.text * s.c * (s.n + 2) };
 }
@@ -245,11 +254,11 @@ __device__ static void keep_starts(const Scan &s, Tile &w, const Numbers<COUNT> 
 {
     Numbers<COUNT> h = {};
     for (int64_t from = 0; from < s.length; from += SCAN_TOKENS) {
-        const int64_t rest = s.length - from, count = rest < SCAN_TOKENS ? rest : SCAN_TOKENS;
+        const int64_t count = tokens_from(s, from);
 #pragma unroll
         for (int i = 0; i < COUNT; i++)
             if (has_number(s, i)) states[start_at(s, from / SCAN_TOKENS, i)] = h.of[i];
-        if (count == rest) return; /* nobody asks what is behind the last one */
+        if (from + count == s.length) return; /* nobody asks what is behind the last one */
         load_tile(s, w, nullptr, from, count);
         for (int t = 0; t < count; t++) take_step(s, w, t, a, h, w.begins[t]);
     }
@@ -350,15 +359,44 @@ __device__ static void clear_padding(const Call &c, const Scan &s)
     }
 }
 
+/* States in front of the tokens of a stretch, and behind the last. */
+template <int COUNT> struct Stretch {
+    float *memory;
+    __device__ void put(int t, const Numbers<COUNT> &h)
+    {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            memory[(t * COUNT + i) * SCAN_THREADS + threadIdx.x] = h.of[i];
+    }
+    __device__ Numbers<COUNT> get(int t) const
+    {
+        Numbers<COUNT> h;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            h.of[i] = memory[(t * COUNT + i) * SCAN_THREADS + threadIdx.x];
+        return h;
+    }
+};
+
+template <> struct Stretch<1> {
+    float *memory;
+    Numbers<1> of[SCAN_TOKENS + 1];
+    __device__ void put(int t, const Numbers<1> &h) { of[t] = h; }
+    __device__ Numbers<1> get(int t) const { return of[t]; }
+};
+
 template <int COUNT>
 __device__ static void stretch_back(const Call &c, const Scan &s, Tile &w, BackTile &b,
                                     int64_t from, float skip, const Numbers<COUNT> &a,
                                     const Rooms &r, Sums<COUNT> &to)
 {
     const CallTensor &dy = c.in[c.n_in - 1];
-    const int64_t rest = s.length - from, count = rest < SCAN_TOKENS ? rest : SCAN_TOKENS,
+    const int64_t count = tokens_from(s, from),
                   row = s.text * s.length + from;
-    Numbers<COUNT> h[SCAN_TOKENS + 1] = {};
+    [[maybe_unused]] constexpr int UNROLL = COUNT == 1 ? SCAN_TOKENS : 1;
+    Numbers<COUNT> h = {};
+    Stretch<COUNT> kept;
+    kept.memory = r.within;
     load_tile(s, w, b.slope, from, count);
     find_rows(c, b, s.length, from, count);
     for (int64_t i = threadIdx.x; i < count * SCAN_FEATURES; i += blockDim.x) {
@@ -368,17 +406,18 @@ __device__ static void stretch_back(const Call &c, const Scan &s, Tile &w, BackT
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < COUNT; i++)
-        if (has_number(s, i)) h[0].of[i] = r.states[start_at(s, from / SCAN_TOKENS, i)];
-#pragma unroll
+        if (has_number(s, i)) h.of[i] = r.states[start_at(s, from / SCAN_TOKENS, i)];
+    kept.put(0, h);
+#pragma unroll UNROLL
     for (int t = 0; t < SCAN_TOKENS; t++) {
         if (t >= count) continue;
-        h[t + 1] = h[t];
-        take_step(s, w, t, a, h[t + 1], w.begins[t]);
+        take_step(s, w, t, a, h, w.begins[t]);
+        kept.put(t + 1, h);
     }
-#pragma unroll
+#pragma unroll UNROLL
     for (int t = SCAN_TOKENS - 1; t >= 0; t--) {
         if (t >= count) continue;
-        token_back(s, w, b, t, skip, a, h[t], h[t + 1], to);
+        token_back(s, w, b, t, skip, a, kept.get(t), kept.get(t + 1), to);
         join_warps(s, b, from + t, r.sums);
     }
     store_rows(s, b, w.dt, c.out[0], count);
@@ -413,9 +452,9 @@ KERNEL(selective_scan_grad_kernel, SCAN_THREADS)
     __shared__ Tile w;
     __shared__ BackTile b;
     const Scan s = scan_of(c, 0, c.n_in > 9);
-    if (s.n <= SCAN_LANES)
+    if (scan_count(s.n) == 1)
         backward<1>(c, s, w, b);
-    else if (s.n <= 4 * SCAN_LANES)
+    else if (scan_count(s.n) == 4)
         backward<4>(c, s, w, b);
     else
         backward<8>(c, s, w, b);

@@ -26,12 +26,26 @@ SCAN_BOTH int64_t scan_blocks(int64_t c)
     return (c + SCAN_FEATURES - 1) / SCAN_FEATURES;
 }
 
+/* Numbers of a lane: 1, 4 or 8. */
+SCAN_BOTH int scan_count(int64_t n)
+{
+    return n <= SCAN_LANES ? 1 : n <= 4 * SCAN_LANES ? 4 : 8;
+}
+
 /* Floats of a text and block of the backward pass: states in front of each stretch of tokens, and
- * sums over its features of the gradients of what these share, [length][2][n]. */
-SCAN_BOTH int64_t scan_states(int64_t length, int64_t n)
+ * behind it those within one, which lanes with one number have in registers. */
+SCAN_BOTH int64_t scan_starts(int64_t length, int64_t n)
 {
     return ((length + SCAN_TOKENS - 1) / SCAN_TOKENS) * SCAN_FEATURES * n;
 }
+
+SCAN_BOTH int64_t scan_states(int64_t length, int64_t n)
+{
+    const int64_t count = scan_count(n), within = (SCAN_TOKENS + 1) * SCAN_THREADS;
+    return scan_starts(length, n) + (count > 1 ? within * count : 0);
+}
+
+/* Sums over its features of the gradients of what these share, [length][2][n]. */
 
 SCAN_BOTH int64_t scan_sums(int64_t length, int64_t n)
 {

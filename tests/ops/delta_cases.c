@@ -138,6 +138,7 @@ const OpCase delta_cases[] = {
     { "selective_scan, long", build_selective_scan, .n = { 2, 70, 20, 16 } },
     { "selective_scan, odd sizes, with documents", build_selective_scan, .n = { 2, 53, 77, 5, 3 } },
     { "selective_scan of two chunks", build_selective_scan, .n = { 1, 32, 64, 18 } },
+    { "selective_scan of wide states", build_selective_scan, .n = { 1, 35, 9, 100, 2 } },
     { "selective_scan of one token", build_selective_scan, .n = { 1, 1, 5, 3 } },
     { "selective_scan_cached", build_selective_scan_cached, .position = 3, .n = { 2, 2, 5, 4 } },
     { "selective_scan_cached, many tokens", build_selective_scan_cached, .position = 3, .n = { 2, 40, 20, 17 } },
