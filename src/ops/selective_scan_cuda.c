@@ -1,4 +1,5 @@
-/* selective_scan_cuda.c - starts the kernels of selective_scan.cu. */
+/* selective_scan_cuda.c - starts the kernels of selective_scan.cu and
+ * selective_scan_grad.cu. */
 #include "ops/selective_scan_cuda.h"
 #include "device/cuda/cuda.h"
 #include "ops/kernels.h"
