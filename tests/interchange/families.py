@@ -260,11 +260,11 @@ def drawn(seed):
         "moe_intermediate_size": [16, 24, 40], "shared_expert_intermediate_size": [16, 40], "sliding_window": [5, 24, 33], "num_experts_per_tok": [1, 2, 3],
         "norm_topk_prob": [True, False], "attention_bias": [True, False], "mlp_bias": [True, False], "use_bias": [True, False], "use_qk_norm": [True, False],
         "tie_word_embeddings": [True, False], "use_parallel_residual": [True, False], "use_qkv_bias": [True, False], "linear_conv_kernel_dim": [2, 3, 4],
-        "conv_L_cache": [2, 3, 4], "state_size": [8, 16], "ssm_state_size": [8, 16], "mamba_d_state": [8, 16], "kv_lora_rank": [8, 16, 24],
+        "conv_L_cache": [2, 3, 4], "state_size": [8, 16], "ssm_state_size": [8, 16], "mamba_d_state": [8, 16], "time_step_rank": [1, 4, 7], "mamba_dt_rank": [1, 4, 7], "conv_kernel": [2, 3, 4], "expand": [1, 2, 3], "kv_lora_rank": [8, 16, 24],
         "first_k_dense_replace": [0, 1, 2], "num_dense_layers": [0, 1], "qk_nope_head_dim": [8, 12], "v_head_dim": [8, 12, 16], "routed_scaling_factor": [1.0, 2.5]}
     options = options | {k: r.choice(v) for k, v in draws.items() if options.get(k) is not None or k == "tie_word_embeddings" and kind in ("Llama", "Qwen2", "Qwen3", "Mistral")}
     if kind == "Mamba2":  # its sizes depend on each other
-        options |= {k: FAMILIES[name][1][k] for k in ("hidden_size", "head_dim")}
+        options |= {k: FAMILIES[name][1][k] for k in ("hidden_size", "head_dim", "expand") if k in FAMILIES[name][1]}
     return f"{name}, drawn by {seed}", (kind, options)
 
 
