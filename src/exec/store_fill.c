@@ -8,6 +8,7 @@
 #include "exec/store.h"
 #include "graph/split.h"
 #include "tensor/halves.h"
+#include <math.h>
 #include <string.h>
 
 enum { CHUNK = 1 << 16, SLAB_BYTES = 16 << 20, SLABS = 2 };
@@ -38,6 +39,8 @@ static double init_number(const Filling *f, uint64_t i)
         return r->mean + r->std * rng_normal_between(f->key, i, f->from, f->from + f->span);
     case INIT_UNIFORM:
         return r->low + (r->high - r->low) * rng_uniform(f->key, i);
+    case INIT_LOG_COUNT:
+        return log((double)(i % (uint64_t)r->columns + 1));
     }
     CHECK(!"init kind");
     return 0;

@@ -40,11 +40,19 @@ typedef enum ValueKind {
 } ValueKind;
 
 /* How a parameter or state gets its first content. */
-typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED, INIT_UNIFORM } InitKind;
+typedef enum InitKind {
+    INIT_ZEROS,
+    INIT_ONES,
+    INIT_NORMAL,
+    INIT_TRUNCATED,
+    INIT_UNIFORM,
+    INIT_LOG_COUNT /* log(1), log(2) ... log(columns), and again */
+} InitKind;
 typedef struct Init {
     InitKind kind;
     double mean, std; /* NORMAL, TRUNCATED */
     double low, high; /* bounds of TRUNCATED (absolute) and UNIFORM */
+    int64_t columns;  /* LOG_COUNT */
 } Init;
 
 /* What a parameter is for: initializers go by it. */

@@ -92,6 +92,9 @@ static void print_init(const Init *r, FILE *to)
     case INIT_UNIFORM:
         fprintf(to, "uniform [%.17g, %.17g]", r->low, r->high);
         break;
+    case INIT_LOG_COUNT:
+        fprintf(to, "logarithms of 1 to %lld, again and again", (long long)r->columns);
+        break;
     }
 }
 

@@ -90,9 +90,14 @@ typedef struct BlockNorms {
 
 static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
 {
-    const Norm *front = layer->mixer == MIXER_LINEAR ? d->linear->front_norm : NULL;
+    const Norm *front = layer->mixer == MIXER_LINEAR && d->linear ? d->linear->front_norm : NULL;
     if (front) return (BlockNorms){ .attention = front, .ffn = front };
     return (BlockNorms){ d->attention_norm, d->attention_post_norm, d->ffn_norm, d->ffn_post_norm };
+}
+
+static Value *linear_layer(Build *b, Value *x)
+{
+    return b->d->selective ? selective_layer(b, x) : linear_attention_layer(b, x);
 }
 
 /* Behind its norms; n is the stream behind the one in front. */
@@ -102,7 +107,7 @@ static Value *mixed(Build *b, const DecoderLayer *layer, const BlockNorms *norms
     const Multipliers *m = decoder_multipliers(b->d);
     Value *y = NULL;
     if (layer->mixer == MIXER_LINEAR || layer->mixer == MIXER_BOTH)
-        y = multiplied(g, linear_attention_layer(b, multiplied(g, n, m->linear_in)), m->linear_out);
+        y = multiplied(g, linear_layer(b, multiplied(g, n, m->linear_in)), m->linear_out);
     if (layer->mixer == MIXER_CONV) y = short_conv_layer(b, n);
     if (layer->mixer == MIXER_ATTENTION || layer->mixer == MIXER_BOTH) {
         graph_enter(g, "attn", -1);

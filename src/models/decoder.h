@@ -22,7 +22,7 @@ extern const char *const attention_gates[];
 /* What reads other tokens in a block. */
 typedef enum Mixer {
     MIXER_ATTENTION,
-    MIXER_LINEAR, /* `linear`: no window, and nothing turns */
+    MIXER_LINEAR, /* `linear` or `selective`: no window, and nothing turns */
     MIXER_BOTH,   /* both read the stream side by side, and what they give is added up */
     MIXER_CONV,   /* `short_conv`, likewise */
     MIXER_NONE    /* the block is a feed-forward layer */
@@ -82,6 +82,18 @@ typedef struct LinearAttention {
      * other blocks have; NULL: as those. */
     const Norm *front_norm;
 } LinearAttention;
+
+/* State spaces of each feature by itself, whose steps, and what goes in and out, depend on the
+ * token (Mamba, ops/selective_scan.h). */
+typedef struct Selective {
+    int64_t width;        /* features */
+    int64_t state_width;  /* numbers that are kept of each */
+    int64_t step_rank;    /* of the product that gives steps */
+    int64_t conv_width;   /* tokens that a convolution sees, at least 2 */
+    bool conv_bias, bias; /* of the convolution; of the products at both ends */
+    const Norm *norm;     /* of what steps come from, and of what goes in and out, each with its own
+                             width; NULL: there is none */
+} Selective;
 
 /* What parts of blocks are multiplied by, as those of Falcon-H1 are (Zuo et al. 2025). */
 typedef struct Multipliers {
@@ -147,7 +159,8 @@ typedef struct Decoder {
     bool attention_sinks; /* each query head has a learned logit in its softmax that has no value */
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
                              else each query head has a key head, and rope turns `turning` */
-    const LinearAttention *linear;  /* NULL: no layer is linear */
+    const LinearAttention *linear;  /* NULL: no layer is linear, or all such are `selective` */
+    const Selective *selective;     /* linear layers are of this kind; NULL: of `linear` */
     const Multipliers *multipliers; /* NULL: all are 1 */
     const ShortConv *short_conv;    /* NULL: no layer is such a convolution */
     const MultiToken *multi_token;  /* NULL: the next token alone is predicted */

@@ -1,5 +1,5 @@
-/* decoder_attention_settings.c - latent attention, linear attention and state spaces as settings
- * say them. */
+/* decoder_attention_settings.c - latent attention, linear attention and state spaces of both kinds
+ * as settings say them. */
 #include "models/decoder_attention_settings.h"
 
 /* Beyond any model: products of two fit in 64 bits. */
@@ -39,6 +39,18 @@ const Field state_space_settings[] = {
     FIELD_FLOAT(StateSpaceSettings, least_step, "0.0", 0, INFINITY, "smaller steps are that"),
     FIELD_FLOAT(StateSpaceSettings, most_step, "0.0", 0, INFINITY, "larger steps are that; 0: none are"),
     FIELD_FLOAT(StateSpaceSettings, eps, "1e-5", 0, 1, "of the norm of what a group gives", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
+static const char *const selective_norms[] = { "none", "plain", "weight", NULL };
+const Field selective_settings[] = {
+    FIELD_INT(SelectiveSettings, width, NULL, 1, MOST, "features, each with a state of its own"),
+    FIELD_INT(SelectiveSettings, state_width, "16", 1, MOST, "numbers that are kept of each feature"),
+    FIELD_INT(SelectiveSettings, step_rank, "0", 0, MOST, "width of the vector that steps are products of; 0: n_embd / 16, rounded up"),
+    FIELD_INT(SelectiveSettings, conv_width, "4", 2, 1024, "tokens that the convolution sees"),
+    FIELD_BOOL(SelectiveSettings, conv_bias, "true", "bias of the convolution"),
+    FIELD_BOOL(SelectiveSettings, bias, "false", "biases of the products at both ends"),
+    FIELD_CHOICE(SelectiveSettings, norms, "none", selective_norms, "root mean square norms of that vector, of B and of C, without weights or with them"),
+    FIELD_FLOAT(SelectiveSettings, eps, "1e-6", 0, 1, "of these norms", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
 /* clang-format on */
@@ -128,5 +140,19 @@ const LinearAttention *state_space_settings_make(Arena *a, const StateSpaceSetti
                                    .least_step = s->least_step,
                                    .most_step = s->most_step,
                                    .front_norm = s->norm_in_front ? front_norm : NULL };
+    return arena_copy(a, &made, sizeof made);
+}
+
+const Selective *selective_settings_make(Arena *a, const SelectiveSettings *s, int64_t width)
+{
+    enum { NONE, PLAIN };
+    const Norm norm = { .type = NORM_RMS, .eps = s->eps, .has_weight = s->norms > PLAIN };
+    const Selective made = { .width = s->width,
+                             .state_width = s->state_width,
+                             .step_rank = s->step_rank ? s->step_rank : (width + 15) / 16,
+                             .conv_width = s->conv_width,
+                             .conv_bias = s->conv_bias,
+                             .bias = s->bias,
+                             .norm = s->norms > NONE ? arena_copy(a, &norm, sizeof norm) : NULL };
     return arena_copy(a, &made, sizeof made);
 }

@@ -1,5 +1,5 @@
 /* decoder_attention_settings.h - settings of model.decoder for latent attention, linear attention
- * and state spaces. */
+ * and state spaces of both kinds. */
 #ifndef MODELS_DECODER_ATTENTION_SETTINGS_H
 #define MODELS_DECODER_ATTENTION_SETTINGS_H
 #include "config/field.h"
@@ -22,7 +22,15 @@ typedef struct StateSpaceSettings {
     double least_step, most_step, eps;
 } StateSpaceSettings;
 
-extern const Field latent_settings[], linear_settings[], state_space_settings[];
+typedef struct SelectiveSettings {
+    int64_t width, state_width, step_rank, conv_width;
+    bool conv_bias, bias;
+    int norms; /* as in selective_norms */
+    double eps;
+} SelectiveSettings;
+
+extern const Field latent_settings[], linear_settings[], state_space_settings[],
+    selective_settings[];
 
 /* What cannot be, by itself and beside the width of a head. */
 Error *latent_settings_check(const LatentSettings *s, int64_t head_width);
@@ -36,4 +44,6 @@ const LinearAttention *linear_settings_make(Arena *a, const LinearSettings *s,
                                             const Norm *front_norm);
 const LinearAttention *state_space_settings_make(Arena *a, const StateSpaceSettings *s,
                                                  const Norm *front_norm);
+/* In a model of this width. */
+const Selective *selective_settings_make(Arena *a, const SelectiveSettings *s, int64_t width);
 #endif

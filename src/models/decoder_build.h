@@ -39,6 +39,8 @@ int64_t decoder_key_heads(int64_t n, int64_t readers, int64_t ranks);
 int64_t decoder_ranks(const Build *b, MeshAxis axis);
 /* decoder_linear.c: the same of a layer of linear attention. It names its modules itself. */
 Value *linear_attention_layer(Build *b, Value *x);
+/* decoder_selective.c: likewise, of a selective state space. */
+Value *selective_layer(Build *b, Value *x);
 /* decoder_conv.c: the same of a short convolution. */
 Value *short_conv_layer(Build *b, Value *x);
 /* x [b s width] behind a convolution over the last `taps` tokens of its document, whose weight (and

@@ -160,6 +160,7 @@ static const Field fields[] = {
     FIELD_STRUCT(DecoderSettings, latent, LatentSettings, latent_settings, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
     FIELD_STRUCT(DecoderSettings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
     FIELD_STRUCT(DecoderSettings, state_space, StateSpaceSettings, state_space_settings, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
+    FIELD_STRUCT(DecoderSettings, selective_scan, SelectiveSettings, selective_settings, "null", "Mamba, of linear blocks, in the place of both: a state of its own for each feature; null: no block is"),
     FIELD_STRUCT(DecoderSettings, short_conv, ShortConv, short_conv_fields, "null", "gated short convolutions, of conv blocks; null: no block is"),
     FIELD_STRUCT(DecoderSettings, multipliers, Multipliers, multiplier_fields, "null", "numbers that parts of blocks are multiplied by; null: all are 1"),
     FIELD_STRUCT(DecoderSettings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
@@ -343,6 +344,8 @@ static Error *build(Builder *b, const void *settings, void **out)
         .short_conv = s->short_conv,
         .multipliers = s->multipliers,
         .linear = linear_of(a, s),
+        .selective =
+            s->selective_scan ? selective_settings_make(a, s->selective_scan, s->n_embd) : NULL,
         .layer = layers_of(a, s),
         .moe = mixture_of(a, s),
         .multi_token = s->multi_token,

@@ -94,6 +94,18 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     return e ? e : norms(a, "norm of linear attention", x->norm, y->norm);
 }
 
+static const char *selectives(Arena *a, const Selective *x, const Selective *y)
+{
+    if (!x || !y) return flag(a, "selective state space", x, y);
+    const char *e = number(a, "selective width", (double)x->width, (double)y->width);
+    if (!e) e = number(a, "selective state_width", (double)x->state_width, (double)y->state_width);
+    if (!e) e = number(a, "selective step_rank", (double)x->step_rank, (double)y->step_rank);
+    if (!e) e = number(a, "selective conv_width", (double)x->conv_width, (double)y->conv_width);
+    if (!e) e = flag(a, "bias of selective convolutions", x->conv_bias, y->conv_bias);
+    if (!e) e = flag(a, "bias of selective layers", x->bias, y->bias);
+    return e ? e : norms(a, "norms within selective layers", x->norm, y->norm);
+}
+
 static const char *const mixer_names[] = { "attention", "linear attention",
                                            "attention and linear attention side by side",
                                            "a short convolution", "a feed-forward layer alone" };
@@ -262,6 +274,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = flag(a, "attention sinks", x->attention_sinks, y->attention_sinks);
     if (!e) e = latents(a, x->latent, y->latent);
     if (!e) e = linears(a, x->linear, y->linear);
+    if (!e) e = selectives(a, x->selective, y->selective);
     if (!e) e = convolutions(a, x->short_conv, y->short_conv);
     if (!e) e = multipliers(a, decoder_multipliers(x), decoder_multipliers(y));
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);

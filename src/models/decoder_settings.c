@@ -159,6 +159,29 @@ static Error *check_multipliers(const DecoderSettings *s)
     return NULL;
 }
 
+/* `any`: a block is linear. */
+static Error *check_linear_kind(const DecoderSettings *s, bool any)
+{
+    const struct {
+        const char *key;
+        bool given;
+    } kind[] = { { "linear_attention", s->linear_attention },
+                 { "state_space", s->state_space },
+                 { "selective_scan", s->selective_scan } };
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
+        if (!kind[i].given) continue;
+        if (!any) return error_new("%s: no block of `layers` is linear", kind[i].key);
+        if (first)
+            return error_new("%s: linear blocks are of one kind; %s must be null", kind[i].key,
+                             first);
+        first = kind[i].key;
+    }
+    if (!any || first) return NULL;
+    return error_new("layers: a linear block needs the settings `linear_attention`, "
+                     "`state_space` or `selective_scan`");
+}
+
 static Error *check_linear(const DecoderSettings *s)
 {
     const LinearSettings *l = s->linear_attention;
@@ -180,15 +203,7 @@ static Error *check_linear(const DecoderSettings *s)
             return error_new("layers.%lld: a linear block has neither window nor rope",
                              (long long)i);
     }
-    if (any && !l && !s->state_space)
-        return error_new("layers: a linear block needs the settings `linear_attention`, or "
-                         "`state_space`");
-    if (!any && (l || s->state_space))
-        return error_new("%s: no block of `layers` is linear",
-                         l ? "linear_attention" : "state_space");
-    if (l && s->state_space)
-        return error_new("state_space: linear blocks are of one kind; linear_attention must be "
-                         "null");
+    TRY(check_linear_kind(s, any));
     const bool in_front =
         (l && l->norm_in_front) || (s->state_space && s->state_space->norm_in_front);
     if (in_front && s->residual != RESIDUAL_SERIAL)

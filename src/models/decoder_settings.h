@@ -45,6 +45,7 @@ typedef struct DecoderSettings {
     const LatentSettings *latent;
     const LinearSettings *linear_attention;
     const StateSpaceSettings *state_space;
+    const SelectiveSettings *selective_scan;
     const ShortConv *short_conv;
     const Multipliers *multipliers;
     const Moe *mixture;

@@ -313,6 +313,7 @@ static bool has_no_experts(const HfReading *r)
     const int64_t *n = r->c.num_local_experts;
     if (r->family->gemma4_keys) return !r->c.enable_moe_block;
     if (r->blocks) return !strchr(r->blocks, 'E');
+    if (r->family->keys.layer_periods) return *(n ? n : r->c.num_experts) == 1;
     return r->family->shared_alone && n && *n == 0;
 }
 
@@ -357,6 +358,8 @@ static Error *read_decoder(HfReading *r)
     if (f->linear) TRY(hf_read_linear(r));
     if (f->short_conv) TRY(hf_read_conv(r));
     if (f->state_space) TRY(hf_read_state_space(r));
+    if (f->selective) TRY(hf_read_selective(r));
+    if (f->keys.layer_periods) TRY(hf_read_periods(r));
     if (f->sparse && !has_no_experts(r)) TRY(hf_read_moe(r));
     return hf_read_layers(r);
 }

@@ -96,6 +96,7 @@ static bool is_sparse(const HfReading *r, int64_t i)
     const HfConfig *c = &r->c;
     if (!r->d->moe) return false;
     if (r->family->no_dense) return true;
+    if (r->family->keys.layer_periods) return i % c->expert_layer_period == c->expert_layer_offset;
     if (r->family->keys.mlp_layer_types && c->mlp_layer_types)
         return !strcmp(c->mlp_layer_types->item[i], "sparse");
     if (r->family->first_sparse_key) {
@@ -175,8 +176,9 @@ Error *hf_read_layers(HfReading *r)
             continue;
         }
         const HfFamily *f = r->family;
-        TRY(f->linear || f->state_space || f->short_conv ? hf_read_mixer(r, i, &mixer)
-                                                         : is_local(r, i, &local));
+        TRY(f->linear || f->state_space || f->selective || f->short_conv
+                ? hf_read_mixer(r, i, &mixer)
+                : is_local(r, i, &local));
         const int64_t own = local ? window : 0;
         layer[i] = (DecoderLayer){ .mixer = mixer,
                                    .window = own,

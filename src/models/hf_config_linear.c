@@ -60,6 +60,11 @@ Error *hf_read_mixer(const HfReading *r, int64_t i, Mixer *out)
         *out = MIXER_BOTH;
         return NULL;
     }
+    if (r->family->keys.layer_periods) {
+        const bool attends = i % r->c.attn_layer_period == r->c.attn_layer_offset;
+        *out = attends ? MIXER_ATTENTION : MIXER_LINEAR;
+        return NULL;
+    }
     if (r->family->short_conv) return conv_or_attention(r, i, out);
     if (r->family->keys.attn_layer_indices) {
         *out = has(&r->c.attn_layer_indices, i) ? MIXER_ATTENTION : MIXER_LINEAR;

@@ -88,7 +88,7 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
                   *top_k = NULL;
     TRY(same_in_all(r, "moe_intermediate_size", &hidden));
     if (f->top_k_key) TRY(same_in_all(r, f->top_k_key, &top_k));
-    if (!hidden) hidden = c->intermediate_size;
+    if (!hidden || f->keys.layer_periods) hidden = c->intermediate_size;
     if (!top_k) top_k = c->num_experts_per_tok ? c->num_experts_per_tok : &f->top_k;
     if (!n || !*n) return hf_unknown(r, "num_experts", "a mixture of experts needs it");
     if (!hidden) return hf_unknown(r, "moe_intermediate_size", "a mixture of experts needs it");
@@ -98,7 +98,8 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
     m->n_experts = *n;
     m->top_k = *top_k;
     m->hidden = *hidden;
-    m->normalize = f->normalized || (c->norm_topk_prob ? *c->norm_topk_prob : f->norm_topk_prob);
+    const bool of_sum_1 = c->norm_topk_prob ? *c->norm_topk_prob : f->norm_topk_prob;
+    m->normalize = f->normalized || (of_sum_1 && !f->keys.layer_periods);
     m->aux_loss = c->router_aux_loss_coef;
     m->bias = f->expert_bias;
     if (f->sigmoids && c->scoring_func && strcmp(c->scoring_func, "sigmoid") != 0)

@@ -79,6 +79,9 @@ typedef struct HfConfig {
         ssm_in_multiplier, ssm_out_multiplier;
     const FloatList *ssm_multipliers, *mlp_multipliers;
     const double *time_step_min;
+    const Yaml *time_step_rank, *mamba_dt_rank;
+    double mixer_rms_eps;
+    int64_t attn_layer_period, attn_layer_offset, expert_layer_period, expert_layer_offset;
     const char *mamba_hidden_act, *mlp_hidden_act, *hybrid_override_pattern;
     const StringList *layers_block_type;
     const int64_t *shared_intermediate_size;
@@ -127,6 +130,9 @@ Error *hf_unknown(const HfReading *r, const char *key, const char *allowed);
 double hf_number(const Yaml *map, const char *key, double otherwise);
 /* The whole number at a key; NULL: there is none. */
 const int64_t *hf_count(const HfReading *r, const char *key);
+/* Likewise, and a flag, or what the class has where config.json is silent. */
+int64_t hf_size(const HfReading *r, const char *key, int64_t of_class);
+bool hf_flag(const HfReading *r, const char *key, bool of_class);
 /* The text at a key; NULL: there is none. */
 const char *hf_text(const HfReading *r, const char *key);
 /* hf_config_blocks.c: which layer each block is, and how many blocks there are. */
@@ -160,6 +166,10 @@ void hf_read_scales(HfReading *r);
 Error *hf_read_conv(HfReading *r);
 /* The width of feed-forward layers beside them. */
 Error *hf_adjust_hidden(HfReading *r);
+/* hf_config_selective.c: sizes of selective state spaces, likewise. */
+Error *hf_read_selective(HfReading *r);
+/* What Jamba says of which layers are of what kind. */
+Error *hf_read_periods(HfReading *r);
 /* hf_config_state_space.c: sizes of state spaces, likewise. */
 Error *hf_read_state_space(HfReading *r);
 /* hf_config_moe.c: the mixture of experts of a class that has one. */

@@ -2,13 +2,13 @@
 #include "models/hf_config_parts.h"
 #include <string.h>
 
-static int64_t size_of(const HfReading *r, const char *key, int64_t of_class)
+int64_t hf_size(const HfReading *r, const char *key, int64_t of_class)
 {
     const int64_t *given = hf_count(r, key);
     return given ? *given : of_class;
 }
 
-static bool flag_of(const HfReading *r, const char *key, bool of_class)
+bool hf_flag(const HfReading *r, const char *key, bool of_class)
 {
     const Yaml *v = yaml_get(r->root, key);
     return v && v->type == YAML_BOOL ? v->boolean : of_class;
@@ -77,7 +77,7 @@ static int64_t width_of_all(const HfReading *r)
     const int64_t *given = k->all ? hf_count(r, k->all) : NULL;
     if (given) return *given;
     if (k->all && !yaml_get(r->root, k->all)) return k->n_all;
-    return k->expand ? size_of(r, k->expand, 2) * r->d->width : 0;
+    return k->expand ? hf_size(r, k->expand, 2) * r->d->width : 0;
 }
 
 /* What Falcon-H1 has of its own. */
@@ -95,8 +95,8 @@ static Error *read_both(const HfReading *r, LinearAttention *l)
 Error *hf_read_state_space(HfReading *r)
 {
     const HfSpaceKeys *k = r->family->state_space;
-    const int64_t heads = size_of(r, k->heads, k->n_heads),
-                  groups = size_of(r, k->groups, k->n_groups), wide = width_of_all(r),
+    const int64_t heads = hf_size(r, k->heads, k->n_heads),
+                  groups = hf_size(r, k->groups, k->n_groups), wide = width_of_all(r),
                   width = head_width(r, k->width ? k->width : wide / heads),
                   all = k->expand ? wide : heads * width;
     if (k->expand && width * heads != all)
@@ -111,13 +111,13 @@ Error *hf_read_state_space(HfReading *r)
     Norm *n = arena_copy(r->arena, r->d->head_norm, sizeof *n);
     *l = (LinearAttention){ .key_heads = groups,
                             .value_heads = heads,
-                            .key_width = size_of(r, k->state_width, k->n_state),
+                            .key_width = hf_size(r, k->state_width, k->n_state),
                             .value_width = width,
-                            .conv_width = size_of(r, k->conv_width, 4),
+                            .conv_width = hf_size(r, k->conv_width, 4),
                             .norm = n,
                             .is_state_space = true,
-                            .conv_bias = flag_of(r, k->conv_bias, true),
-                            .bias = flag_of(r, k->bias, false),
+                            .conv_bias = hf_flag(r, k->conv_bias, true),
+                            .bias = hf_flag(r, k->bias, false),
                             .has_skip = true };
     n->width = all / groups;
     if (l->conv_width < 2)

@@ -18,6 +18,10 @@ static const HfSpaceKeys mamba_keys = { "mamba_n_heads", "mamba_d_head", "mamba_
                                          .n_heads = 128, .width = 64, .n_state = 128, .n_groups = 8, .expand = "expand" },
                          nemotron_keys = { "mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel", "use_conv_bias", "use_bias",
                                            .n_heads = 128, .width = 64, .n_state = 128, .n_groups = 8, .least_step = "time_step_min", .activation = "mamba_hidden_act" };
+static const HfSelectiveKeys selective_keys = { "state_size", "expand", "conv_kernel", "time_step_rank", "use_conv_bias", "use_bias", .own_width = true },
+                             falcon_mamba_keys = { "state_size", "expand", "conv_kernel", "time_step_rank", "use_conv_bias", "use_bias", .own_width = true, .norm_eps = "mixer_rms_eps" },
+                             jamba_keys = { "mamba_d_state", "mamba_expand", "mamba_d_conv", "mamba_dt_rank", "mamba_conv_bias", "mamba_proj_bias",
+                                            .norm_eps = "rms_norm_eps", .norm_weights = true };
 const HfFamily hf_families[] = {
     { "llama", "LlamaForCausalLM", "LlamaDecoderLayer", NULL, hf_llama_names,
       .heads_divide_width = true, .keys = { .attention_bias = true, .mlp_bias = true },
@@ -135,6 +139,15 @@ const HfFamily hf_families[] = {
     { "mamba2", "Mamba2ForCausalLM", "Mamba2Block", NULL, hf_mamba2_names,
       .state_space = &mamba2_keys, .one_layer = true, .no_attention = true, .no_rope = true,
       .vocab_size = 32768, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 1048576, .activation = "silu" },
+    { "mamba", "MambaForCausalLM", "MambaBlock", NULL, hf_mamba_names,
+      .selective = &selective_keys, .one_layer = true, .no_attention = true, .no_rope = true,
+      .vocab_size = 50280, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 1048576, .activation = "silu", .is_tied = true },
+    { "falcon_mamba", "FalconMambaForCausalLM", "FalconMambaBlock", NULL, hf_mamba_names,
+      .selective = &falcon_mamba_keys, .one_layer = true, .no_attention = true, .no_rope = true,
+      .vocab_size = 50280, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 1048576, .activation = "silu", .is_tied = true },
+    { "jamba", "JambaForCausalLM", "JambaAttentionDecoderLayer", hf_jamba_names, hf_llama_names,
+      .selective = &jamba_keys, .sparse = true, .heads_fill_width = true, .no_rope = true, .keys = { .layer_periods = true },
+      .vocab_size = 65536, .n_heads = 32, .n_key_heads = 8, .eps = 1e-6, .max_positions = 262144, .top_k = 2, .activation = "silu" },
     { "nemotron_h", "NemotronHForCausalLM", "NemotronHBlock", NULL, hf_nemotron_h_names,
       .state_space = &nemotron_keys, .one_layer = true, .no_rope = true, .never_tied = true, .plain = true, .sparse = true, .shared_experts = true, .norm_topk_prob = true, .keys = { .mlp_bias = true },
       .experts_key = "n_routed_experts", .shared_key = "n_shared_experts", .shared_width_key = "moe_shared_expert_intermediate_size", .factor_key = "routed_scaling_factor",

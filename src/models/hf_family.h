@@ -50,6 +50,7 @@ typedef struct HfKeys {
     bool multi_query;              /* one key head, else as many as query heads */
     bool layer_rope_theta;         /* the base of each layer; 0: its positions do not turn */
     bool use_post_norm;            /* norms after a layer, too, unless it is false */
+    bool layer_periods;            /* say which layers have attention, and which are sparse */
 } HfKeys;
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -80,6 +81,14 @@ typedef struct HfSpaceKeys {
     const char *least_step; /* and no step is too large; NULL: time_step_limit says both */
     const char *activation; /* of convolutions, if it is not that of the feed-forward layers */
 } HfSpaceKeys;
+
+/* What keys of config.json call the sizes of selective state spaces. */
+typedef struct HfSelectiveKeys {
+    const char *state_width, *expand, *conv_width, *step_rank, *conv_bias, *bias;
+    bool own_width;       /* intermediate_size is theirs, too, whatever `expand` says */
+    const char *norm_eps; /* of norms within layers; NULL: there are none */
+    bool norm_weights;
+} HfSelectiveKeys;
 
 typedef struct HfFamily {
     const char *model_type, *class_name, *block_class;
@@ -127,7 +136,8 @@ typedef struct HfFamily {
     bool gated_attention; /* each feature of a head */
     bool latent; /* keys and values from a narrow vector; its norms have an eps of their own */
     bool linear; /* layers may be of linear attention */
-    const HfSpaceKeys *state_space; /* layers may be state spaces; NULL: they are not */
+    const HfSpaceKeys *state_space;   /* layers may be state spaces; NULL: they are not */
+    const HfSelectiveKeys *selective; /* likewise, selective ones */
     /* A block is a state space, attention, a feed-forward layer or a mixture, behind one norm. */
     bool one_layer;
     /* Attention and a state space stand side by side in each, with keys of their own. */

@@ -283,6 +283,49 @@ const HfName hf_nemotron_h_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define SELECTIVE(module) \
+    { "transformer.h.%.linear_attn.v_attn.*", module ".in_proj.*", HF_FIRST_HALF }, \
+    { "transformer.h.%.linear_attn.g_attn.*", module ".in_proj.*", HF_SECOND_HALF }, \
+    { "transformer.h.%.linear_attn.v_conv.weight", module ".conv1d.weight", HF_CONV }, \
+    { "transformer.h.%.linear_attn.v_conv.bias", module ".conv1d.bias", HF_SAME }, \
+    { "transformer.h.%.linear_attn.x_proj.weight", module ".x_proj.weight", HF_SAME }, \
+    { "transformer.h.%.linear_attn.step_proj.weight", module ".dt_proj.weight", HF_SAME }, \
+    { "transformer.h.%.linear_attn.c_proj.*", module ".out_proj.*", HF_SAME }, \
+    { "transformer.h.%.delta_gates.speed", module ".A_log", HF_SAME }, \
+    { "transformer.h.%.delta_gates.bias", module ".dt_proj.bias", HF_SAME }, \
+    { "transformer.h.%.delta_gates.skip", module ".D", HF_SAME }
+/* clang-format on */
+
+const HfName hf_mamba_names[] = {
+    SELECTIVE("backbone.layers.%.mixer"),
+    { "transformer.wte.*", "backbone.embeddings.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "backbone.layers.%.norm.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "backbone.norm_f.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_jamba_names[] = {
+    SELECTIVE("model.layers.%.mamba"),
+    { "transformer.h.%.delta_norm.step.*", "model.layers.%.mamba.dt_layernorm.*", HF_SAME },
+    { "transformer.h.%.delta_norm.in.*", "model.layers.%.mamba.b_layernorm.*", HF_SAME },
+    { "transformer.h.%.delta_norm.out.*", "model.layers.%.mamba.c_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_ff_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.feed_forward.experts.#.gate_proj.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.feed_forward.experts.#.up_proj.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.feed_forward.experts.#.down_proj.*",
+      HF_EXPERTS },
+    { "transformer.lm_head_norm.*", "model.final_layernorm.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_lfm2_names[] = {
     { "transformer.h.%.attention_norm.*", "model.layers.%.operator_norm.*", HF_SAME },
     { "transformer.h.%.ffn_norm.*", "model.layers.%.ffn_norm.*", HF_SAME },

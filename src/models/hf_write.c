@@ -46,6 +46,10 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     if (d->linear) closest = hf_family_find(d->moe ? "qwen3_next" : "qwen3_5_text");
     if (d->linear && d->linear->is_state_space)
         closest = hf_family_find(d->layer[0].no_ffn ? "nemotron_h" : "granitemoehybrid");
+    if (d->selective)
+        closest = hf_family_find(d->n_head_q || d->hidden || d->moe ? "jamba"
+                                 : d->selective->norm               ? "falcon_mamba"
+                                                                    : "mamba");
     if (d->layer[0].mixer == MIXER_BOTH) closest = hf_family_find("falcon_h1");
     for (const HfFamily *f = hf_families; f->model_type; f++) {
         if (obstacle(a, d, f, dtype, out)) continue;

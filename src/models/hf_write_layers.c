@@ -126,7 +126,7 @@ static void put_block_type(Text *item, const DecoderLayer *l, int64_t i)
 /* Which layers have which attention, in classes where they may differ. */
 static void put_kinds(Text *t, const Decoder *d, const HfFamily *f)
 {
-    if (f->no_attention || f->both_mixers) return;
+    if (f->no_attention || f->both_mixers || f->keys.layer_periods) return;
     if (f->one_layer)
         hf_put_of_layers(t, "layers_block_type", d, put_block_type);
     else if (f->short_conv)

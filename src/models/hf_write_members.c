@@ -164,7 +164,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     const bool all_sparse = f->all_sparse;
     hf_put_int(t, "vocab_size", d->vocab_size);
     hf_put_int(t, "hidden_size", d->width);
-    const int64_t hidden = all_sparse && d->moe ? d->moe->hidden : d->hidden;
+    const bool of_experts = all_sparse || (f->keys.layer_periods && !d->hidden);
+    const int64_t hidden = of_experts && d->moe ? d->moe->hidden : d->hidden;
     if (hidden && !f->no_dense) hf_put_int(t, "intermediate_size", hidden);
     if (f->llama4_keys && d->hidden) hf_put_int(t, "intermediate_size_mlp", d->hidden);
     hf_put_int(t, "num_hidden_layers", d->n_layer);
@@ -211,6 +212,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->short_conv && d->short_conv) put_conv(t, d->short_conv);
     if (f->keys.block_ff_dim) hf_put_bool(t, "block_auto_adjust_ff_dim", false);
     if (f->state_space && d->linear) put_state_space(t, d, f->state_space);
+    if (f->selective && d->selective) hf_put_selective(t, d, f);
+    if (f->keys.layer_periods) hf_put_periods(t, d);
     if (f->keys.mup_enabled) hf_put_bool(t, "mup_enabled", d->embedding_scale != 0);
     if (f->keys.clip_qkv) hf_put_optional(t, "clip_qkv", d->qkv_clip);
     if (f->keys.qk_layernorm) hf_put_bool(t, "qk_layernorm", d->qk_norm);

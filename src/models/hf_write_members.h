@@ -21,6 +21,9 @@ void hf_put_dropout(Text *t, const Decoder *d, const HfFamily *f);
 const char *hf_activation_name(const Decoder *d);
 /* Likewise, as the classes that came with GPT-2 call it. */
 const char *hf_old_activation_name(const Decoder *d);
+/* hf_write_selective.c: selective state spaces, and the periods of kinds of layers. */
+void hf_put_selective(Text *t, const Decoder *d, const HfFamily *f);
+void hf_put_periods(Text *t, const Decoder *d);
 /* A layer whose positions turn, one without a window if there is one; NULL: there is none. */
 const DecoderLayer *hf_turning_layer(const Decoder *d);
 /* hf_write_gemma4.c: what only Gemma 4 has. */

@@ -83,7 +83,7 @@ static void put_plain_router(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "num_local_experts", m->n_experts);
     hf_put_int(t, "num_experts", m->n_experts);
     hf_put_int(t, "num_experts_per_tok", m->top_k);
-    hf_put_int(t, "moe_intermediate_size", m->hidden);
+    if (!f->keys.layer_periods) hf_put_int(t, "moe_intermediate_size", m->hidden);
     if (f->shared_beside) hf_put_int(t, "shared_intermediate_size", m->shared_hidden);
     if (m->shared_hidden) hf_put_int(t, "shared_expert_intermediate_size", m->shared_hidden);
     hf_put_bool(t, "norm_topk_prob", m->normalize);
@@ -95,7 +95,7 @@ static void put_plain_router(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_of_layers(t, "mlp_layer_types", d, put_ffn_type);
     else if (f->llama4_keys)
         hf_put_of_layers(t, "moe_layers", d, put_sparse_index);
-    else
+    else if (!f->keys.layer_periods)
         hf_put_of_layers(t, "mlp_only_layers", d, put_dense_index);
 }
 

@@ -27,6 +27,7 @@
     OPS(cache_write) KERNELS(cache_write) \
     OPS(causal_conv) KERNELS(causal_conv) OPS(delta_gates) KERNELS(delta_gates) OPS(gated_delta) KERNELS(gated_delta) KERNELS(gated_delta_grad) \
     OPS(scale_heads) KERNELS(scale_heads) \
+    OPS(selective_scan) KERNELS(selective_scan) KERNELS(selective_scan_grad) \
     OPS(dropout) KERNELS(dropout) \
     OPS(cross_entropy) KERNELS(cross_entropy) \
     OPS(head_loss) KERNELS(head_loss) KERNELS(head_loss_grad) KERNELS(head_step) \

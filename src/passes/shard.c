@@ -107,11 +107,11 @@ static bool is_elsewhere(const Value *v, MeshAxis axis)
     return false;
 }
 
-/* In attention ranks along cp get heads for tokens. */
+/* In attention ranks along cp get heads for tokens. A selective scan has none. */
 static Error *take_heads(const Sharder *s, const Node *n, Want *of_slot, unsigned *used)
 {
     if (!(n->op->flags & OP_ATTENTION) || !s->s->context || s->s->method != CONTEXT_ULYSSES ||
-        s->mesh->size[MESH_CP] == 1 || *used >> MESH_CP & 1)
+        s->mesh->size[MESH_CP] == 1 || *used >> MESH_CP & 1 || n->in[1]->n_dims < 4)
         return NULL;
     const int heads = n->dims->in[1].dim[2].slot[0]; /* keys are [b t g d] */
     const Dim *x = &n->in[1]->dim[2];

@@ -129,6 +129,25 @@ TEST(gpus_that_share_heads_with_slopes_equal_one)
     arena_free(a);
 }
 
+/* Of Jamba: each computes the states of all tokens, and gives the gradients of its own. */
+TEST(gpus_that_share_sequences_with_selective_scans_equal_one)
+{
+    on_gpus();
+    Arena *a = arena_new();
+    const Decoder d = tiny_family_of(a, "JambaAttentionDecoderLayer");
+    layout_equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
+                                         .size[MESH_CP] = 2,
+                                         .sharding = { .tensor = true,
+                                                       .context = true,
+                                                       .method = CONTEXT_RING,
+                                                       .layout = ZIGZAG },
+                                         .decoder = &d,
+                                         .vocabulary = (int)d.vocab_size,
+                                         .compute = F32 },
+                           near);
+    arena_free(a);
+}
+
 /* Factors travel in eight bits and sums in bf16, after which some are rounded to a neighbour, which
  * is 6 % away: just as far from one rank as on CPUs. */
 TEST(gpus_that_share_tensors_in_eight_bits_are_near_one)

@@ -35,6 +35,7 @@
     "n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {base: 1000.0}, layers: [{side_by_side: "    \
     "true}], state_space: {heads: 8, head_width: 4, state_width: 6, n_groups: 2, norm: false}, "   \
     "multipliers: {linear_in: 0.5, ffn_out: 2.0}}}"
+#define SELECTIVE DECODER("selective_scan: {width: 64, state_width: 6, norms: weight, eps: 1e-5}")
 #define MODEL(decoder)                                                                             \
     SET, "model_raw=" decoder, SET, "wrapped_model.config.block_names=[DecoderBlock]"
 #define HALF                                                                                       \
@@ -65,6 +66,12 @@ TEST(a_training_of_short_convolutions_goes_on_as_if_it_had_not_stopped)
 {
     check_goes_on((const char *[]){ MODEL(CONV), NULL },
                   (const char *[]){ MODEL(CONV), HALF, NULL });
+}
+
+TEST(a_training_of_selective_state_spaces_goes_on_as_if_it_had_not_stopped)
+{
+    check_goes_on((const char *[]){ MODEL(SELECTIVE), NULL },
+                  (const char *[]){ MODEL(SELECTIVE), HALF, NULL });
 }
 
 TEST(a_training_of_state_spaces_beside_attention_goes_on_as_if_it_had_not_stopped)
@@ -148,5 +155,15 @@ TEST(a_model_with_state_spaces_beside_attention_is_exported_as_the_class_that_ha
         exported(&b, (const char *[]){ MODEL(BESIDE), NULL }, "model_raw: " BESIDE "\n");
     assert_contains(written, "\"FalconH1ForCausalLM\"");
     assert_contains(written, "\"ssm_in_multiplier\": 0.5");
+    arena_free(b.arena);
+}
+
+TEST(a_model_with_selective_state_spaces_is_exported_as_the_class_that_has_them)
+{
+    Bench b = bench_new();
+    const char *written =
+        exported(&b, (const char *[]){ MODEL(SELECTIVE), NULL }, "model_raw: " SELECTIVE "\n");
+    assert_contains(written, "\"JambaForCausalLM\"");
+    assert_contains(written, "\"attn_layer_offset\": 3");
     arena_free(b.arena);
 }

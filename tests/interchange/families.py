@@ -140,6 +140,13 @@ FAMILIES = {
     "mamba2": ("Mamba2", BARE | dict(num_hidden_layers=3, num_heads=8, head_dim=8, n_groups=2, state_size=16)),
     "mamba2_biases": ("Mamba2", BARE | dict(num_hidden_layers=3, num_heads=6, head_dim=16, n_groups=1, state_size=16, expand=3, conv_kernel=3, use_bias=True,
                                              use_conv_bias=False, tie_word_embeddings=True, time_step_limit=[0.0, 0.5])),
+    "mamba": ("Mamba", BARE | dict(num_hidden_layers=3, state_size=8)),
+    "mamba_biases": ("Mamba", BARE | dict(num_hidden_layers=3, expand=3, conv_kernel=3, time_step_rank=5, use_bias=True, use_conv_bias=False, tie_word_embeddings=False)),
+    "falcon_mamba": ("FalconMamba", BARE | dict(num_hidden_layers=3, state_size=8, mixer_rms_eps=1e-4)),
+    "jamba": ("Jamba", LLAMA | dict(num_hidden_layers=5, attn_layer_period=3, attn_layer_offset=1, expert_layer_period=2, expert_layer_offset=1, num_experts=5,
+                                     num_experts_per_tok=2, mamba_d_state=8)),
+    "jamba_dense": ("Jamba", LLAMA | dict(num_hidden_layers=4, attn_layer_period=2, attn_layer_offset=0, num_experts=1, mamba_dt_rank=5, mamba_d_conv=3, mamba_expand=1,
+                                           mamba_proj_bias=True, mamba_conv_bias=False, tie_word_embeddings=True)),
     "nemotron_h": ("NemotronH", NEMOTRON | dict(layers_block_type=["linear_attention", "mlp", "full_attention", "mlp", "linear_attention"], mlp_bias=True, use_bias=True)),
     "nemotron_h_moe": ("NemotronH", NEMOTRON | ROUTED | dict(layers_block_type=["linear_attention", "moe", "full_attention", "moe", "mlp"], n_shared_experts=1,
                                                               moe_shared_expert_intermediate_size=40)),
@@ -266,11 +273,11 @@ def drawn(seed):
         "moe_intermediate_size": [16, 24, 40], "shared_expert_intermediate_size": [16, 40], "sliding_window": [5, 24, 33], "num_experts_per_tok": [1, 2, 3],
         "norm_topk_prob": [True, False], "attention_bias": [True, False], "mlp_bias": [True, False], "use_bias": [True, False], "use_qk_norm": [True, False],
         "tie_word_embeddings": [True, False], "use_parallel_residual": [True, False], "use_qkv_bias": [True, False], "linear_conv_kernel_dim": [2, 3, 4],
-        "conv_L_cache": [2, 3, 4], "state_size": [8, 16], "ssm_state_size": [8, 16], "mamba_d_state": [8, 16], "kv_lora_rank": [8, 16, 24],
+        "conv_L_cache": [2, 3, 4], "state_size": [8, 16], "ssm_state_size": [8, 16], "mamba_d_state": [8, 16], "time_step_rank": [1, 4, 7], "mamba_dt_rank": [1, 4, 7], "conv_kernel": [2, 3, 4], "expand": [1, 2, 3], "kv_lora_rank": [8, 16, 24],
         "first_k_dense_replace": [0, 1, 2], "num_dense_layers": [0, 1], "qk_nope_head_dim": [8, 12], "v_head_dim": [8, 12, 16], "routed_scaling_factor": [1.0, 2.5]}
     options = options | {k: r.choice(v) for k, v in draws.items() if options.get(k) is not None or k == "tie_word_embeddings" and kind in ("Llama", "Qwen2", "Qwen3", "Mistral")}
     if kind == "Mamba2":  # its sizes depend on each other
-        options |= {k: FAMILIES[name][1][k] for k in ("hidden_size", "head_dim")}
+        options |= {k: FAMILIES[name][1][k] for k in ("hidden_size", "head_dim", "expand") if k in FAMILIES[name][1]}
     return f"{name}, drawn by {seed}", (kind, options)
 
 
@@ -485,7 +492,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Bloom": "BloomBlock", "Mpt": "MptBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

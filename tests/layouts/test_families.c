@@ -239,6 +239,40 @@ TEST(state_spaces_learn_on_ranks_what_they_learn_on_one)
     arena_free(a);
 }
 
+/* Of Qwen 2, in two of three layers: ranks divide features, which share what goes in and out. */
+TEST(selective_state_spaces_learn_on_ranks_what_they_learn_on_one)
+{
+    const Norm norm = { .type = NORM_RMS, .eps = 1e-6, .has_weight = true };
+    const Sharding both = { .tensor = true, .context = true, .layout = ZIGZAG };
+    Selective selective = { .width = 12,
+                            .state_width = 5,
+                            .step_rank = 3,
+                            .conv_width = 3,
+                            .conv_bias = true,
+                            .bias = true };
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+    with_linear_layers(a, &d, NULL);
+    d.selective = &selective;
+    for (int k = 0; k < 2; k++, selective.norm = &norm) {
+        check_family(&d);
+        for (int method = CONTEXT_GATHER; method <= CONTEXT_ULYSSES; method++)
+            equals_one_rank(
+                &d,
+                (LayoutCase){ .size[MESH_CP] = 2,
+                              .sharding = { .context = true, .method = (ContextMethod)method },
+                              .compute = F64 },
+                1e-11);
+        equals_one_rank_fsdp_and_cp(&d);
+        equals_one_rank(
+            &d,
+            (LayoutCase){
+                .size[MESH_CP] = 2, .size[MESH_TP] = 2, .sharding = both, .compute = F64 },
+            1e-11);
+    }
+    arena_free(a);
+}
+
 /* Of Qwen 2 and of a mixture: attention, linear attention and feed-forward layers alone. */
 TEST(blocks_of_one_layer_learn_on_ranks_what_they_learn_on_one)
 {

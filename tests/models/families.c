@@ -54,6 +54,10 @@
     MEMBERS "\"model_type\": \"nemotron_h\", \"head_dim\": 4, \"mamba_num_heads\": 4, "            \
             "\"mamba_head_dim\": 6, \"ssm_state_size\": 6, \"n_groups\": 2, \"conv_kernel\": 3, "
 
+#define MAMBA                                                                                      \
+    "\"vocab_size\": 16, \"hidden_size\": 16, \"num_hidden_layers\": 4, \"state_size\": 5, "       \
+    "\"time_step_rank\": 3, \"max_position_embeddings\": 32, "
+
 static const char *const families[] = {
     "\"model_type\": \"gpt2\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, \"attn_pdrop\": 0.0, "
@@ -138,6 +142,13 @@ static const char *const families[] = {
     "4, "
     "\"num_heads\": 4, \"head_dim\": 8, \"state_size\": 6, \"n_groups\": 2, \"use_bias\": true, "
     "\"max_position_embeddings\": 32",
+    MAMBA "\"model_type\": \"mamba\", \"use_bias\": true",
+    MAMBA "\"model_type\": \"falcon_mamba\", \"conv_kernel\": 3, \"mixer_rms_eps\": 1e-5, "
+          "\"tie_word_embeddings\": false",
+    MEMBERS "\"model_type\": \"jamba\", \"attn_layer_period\": 3, \"attn_layer_offset\": 1, "
+            "\"expert_layer_period\": 2, \"expert_layer_offset\": 0, \"num_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"mamba_d_state\": 5, \"mamba_dt_rank\": 3, "
+            "\"mamba_proj_bias\": true",
     NEMOTRON "\"layers_block_type\": [\"linear_attention\", \"mlp\", \"full_attention\", "
              "\"mlp\"], \"mlp_bias\": true",
     NEMOTRON "\"hybrid_override_pattern\": \"ME*-\", \"n_routed_experts\": 4, "

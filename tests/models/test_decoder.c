@@ -245,9 +245,14 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "top_groups: 1}",
           "mixture: the groups that are chosen have fewer experts than a token" },
         { "layers: [{linear: true}, {}]",
-          "layers: a linear block needs the settings `linear_attention`, or `state_space`" },
+          "layers: a linear block needs the settings `linear_attention`, `state_space` or "
+          "`selective_scan`" },
         { "state_space: {heads: 2, head_width: 4, state_width: 4}",
           "state_space: no block of `layers` is linear" },
+        { "selective_scan: {width: 4}", "selective_scan: no block of `layers` is linear" },
+        { "layers: [{linear: true}, {}], state_space: {heads: 3, head_width: 4, state_width: 4}, "
+          "selective_scan: {width: 4}",
+          "selective_scan: linear blocks are of one kind; state_space must be null" },
         { "layers: [{linear: true}, {}], state_space: {heads: 3, head_width: 4, state_width: 4, "
           "n_groups: 2}",
           "state_space: n_groups 2 does not divide heads 3" },

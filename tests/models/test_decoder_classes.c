@@ -26,6 +26,12 @@ typedef struct Pair {
 #define LATENT_SETTINGS                                                                            \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
     "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, "
+#define MAMBA                                                                                      \
+    "\"vocab_size\": 16, \"hidden_size\": 8, \"num_hidden_layers\": 4, "                           \
+    "\"max_position_embeddings\": 32, "
+#define MAMBA_SETTINGS                                                                             \
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
+    "8, n_layer: 4, layers: [{linear: true, no_ffn: true}], "
 static const Pair pairs[] = {
     { SIZES "\"model_type\": \"llama\", \"rms_norm_eps\": 1e-6, \"rope_theta\": 500000.0, "
             "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": "
@@ -528,6 +534,26 @@ static const Pair pairs[] = {
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
       "8, n_layer: 4, layers: [{linear: true, no_ffn: true}], state_space: {heads: 4, head_width: "
       "4, state_width: 6, n_groups: 2, conv_bias: false, most_step: 0.5}" },
+    { MAMBA "\"model_type\": \"mamba\", \"expand\": 3, \"use_bias\": true, "
+            "\"tie_word_embeddings\": false",
+      MAMBA_SETTINGS "selective_scan: {width: 24, bias: true}" },
+    { MAMBA
+      "\"model_type\": \"falcon_mamba\", \"expand\": 16, \"intermediate_size\": 12, "
+      "\"state_size\": 5, \"time_step_rank\": 3, \"conv_kernel\": 3, \"use_conv_bias\": false, "
+      "\"mixer_rms_eps\": 1e-3, \"tie_word_embeddings\": true",
+      MAMBA_SETTINGS "use_weight_tying: true, selective_scan: {width: 12, state_width: 5, "
+                     "step_rank: 3, conv_width: 3, conv_bias: false, norms: plain, eps: 1e-3}" },
+    { SIZES "\"model_type\": \"jamba\", \"attn_layer_period\": 3, \"attn_layer_offset\": 1, "
+            "\"expert_layer_period\": 4, \"expert_layer_offset\": 2, \"num_experts\": 4, "
+            "\"num_experts_per_tok\": 3, \"mamba_d_state\": 5",
+      DECODER_SETTINGS "norm: {eps: 1e-6}, layers: [{linear: true}, {}, {linear: true, sparse: "
+                       "true}, {linear: true}], selective_scan: {width: 16, state_width: 5, norms: "
+                       "weight}, mixture: {n_experts: 4, top_k: 3, hidden: 12, normalize: false}" },
+    { SIZES "\"model_type\": \"jamba\", \"attn_layer_period\": 2, \"attn_layer_offset\": 0, "
+            "\"num_experts\": 1, \"mamba_dt_rank\": \"auto\", \"mamba_expand\": 1, "
+            "\"mamba_d_conv\": 2, \"mamba_conv_bias\": false, \"mamba_proj_bias\": true",
+      DECODER_SETTINGS "norm: {eps: 1e-6}, layers: [{}, {linear: true}], selective_scan: {width: "
+                       "8, conv_width: 2, conv_bias: false, bias: true, norms: weight}" },
     { SIZES "\"model_type\": \"nemotron_h\", \"head_dim\": 4, \"mamba_num_heads\": 3, "
             "\"mamba_head_dim\": 5, \"ssm_state_size\": 6, \"n_groups\": 1, "
             "\"hybrid_override_pattern\": \"M-*-\"",
@@ -687,6 +713,16 @@ TEST(the_class_of_a_decoder_has_each_of_its_options)
                              "true}, {no_mixer: true}, {no_ffn: true}, {no_mixer: true}], "
                              "state_space: {heads: 3, head_width: 5, state_width: 6}"),
                     "the closest is NemotronHForCausalLM, but for norm after attention");
+    assert_contains(class_of(a, MAMBA_SETTINGS "selective_scan: {width: 12, norms: weight}"),
+                    "the closest is FalconMambaForCausalLM, but for norms within selective layers: "
+                    "no weight");
+    assert_contains(class_of(a, DECODER_SETTINGS "norm: {eps: 1e-6}, layers: [{linear: true}, {}, "
+                                                 "{}, {}], selective_scan: {width: 16, norms: "
+                                                 "weight}"),
+                    "the closest is JambaForCausalLM, but for layer ");
+    assert_contains(class_of(a, DECODER_SETTINGS "norm: {eps: 1e-6}, layers: [{linear: true}, {}], "
+                                                 "selective_scan: {width: 12, norms: weight}"),
+                    "but for selective width: 12 instead of 8");
     assert_string_equal(class_of(a, DECODER_SETTINGS
                                  "rope: {}, layers: [{sparse: true}], mixture: {n_experts: "
                                  "4, top_k: 2, hidden: 6, shared_hidden: 6}"),

@@ -154,6 +154,44 @@ TEST(state_spaces_beside_attention_that_cannot_be_are_refused_by_option)
     arena_free(a);
 }
 
+TEST(selective_state_spaces_that_cannot_be_are_refused_by_option)
+{
+    static const struct {
+        const char *class, *more, *part;
+    } row[] = {
+        { "mamba", "\"conv_kernel\": 1",
+          "conv_kernel: 1 is not known; a convolution sees at least" },
+        { "mamba", "\"time_step_rank\": \"all\"",
+          "time_step_rank: \"all\" is not known; it must be a number above 0, or auto" },
+        { "mamba", "\"hidden_act\": \"gelu\"", "hidden_act: \"gelu\" is not known; only silu is" },
+        { "mamba", "\"expand\": 65536, \"hidden_size\": 65536",
+          "expand: 65536 is not known; times hidden_size it must be at most" },
+        { "falcon_mamba", "\"mixer_rms_eps\": 0.0", "mixer_rms_eps" },
+        { "falcon_mamba", "\"time_step_rank\": 0", "time_step_rank: 0 is not known" },
+        { "jamba", "\"mamba_dt_rank\": null", "mamba_dt_rank: null is not known" },
+        { "jamba", "\"hidden_act\": \"relu\"", "hidden_act: \"relu\" is not known; only silu is" },
+        { "jamba", "\"attn_layer_period\": 4",
+          "attn_layer_offset is missing; it must be below attn_layer_period" },
+        { "jamba", "\"expert_layer_offset\": 3",
+          "expert_layer_offset: 3 is not known; it must be below expert_layer_period" },
+        { "jamba", "\"head_dim\": 8", "head_dim: 8 is not known; the class has hidden_size" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a,
+                   arena_printf(a,
+                                "\"model_type\": \"%s\", \"vocab_size\": 16, "
+                                "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+                                "\"num_key_value_heads\": 1%s, ",
+                                row[i].class,
+                                strcmp(row[i].class, "jamba") ? "" : ", \"intermediate_size\": 12"),
+                   arena_printf(a, "%s%s",
+                                strstr(row[i].more, "hidden_size") ? "" : "\"hidden_size\": 8, ",
+                                row[i].more),
+                   row[i].part);
+    arena_free(a);
+}
+
 TEST(short_convolutions_that_cannot_be_are_refused_by_option)
 {
     static const struct {

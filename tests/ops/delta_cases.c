@@ -1,11 +1,12 @@
-/* delta_cases.c - cases of linear attention: its convolutions, its gates, the gated delta rule, and
- * factors of its heads. */
+/* delta_cases.c - cases of linear attention: its convolutions, its gates, the gated delta rule,
+ * factors of its heads, and the selective scan. */
 #include "case_leaves.h"
 #include "ops/causal_conv.h"
 #include "ops/delta_gates.h"
 #include "ops/elementwise.h"
 #include "ops/gated_delta.h"
 #include "ops/scale_heads.h"
+#include "ops/selective_scan.h"
 
 /* b, s, c, width; above 0: numbers of documents lie below it */
 static Value *build_causal_conv(Graph *g, const OpCase *c, const int64_t *n)
@@ -68,6 +69,31 @@ static Value *build_gated_delta_cached(Graph *g, const OpCase *c, const int64_t 
     return NULL;
 }
 
+/* b, s, c, n; above 0: numbers of documents lie below it */
+static SelectiveScan scan_operands(Graph *g, const int64_t *n)
+{
+    const int64_t shared[] = { n[0], n[1], n[3] };
+    return (SelectiveScan){ floats(g, "step", 3, n),      floats(g, "x", 3, n),
+                            floats(g, "in", 3, shared),   floats(g, "out", 3, shared),
+                            floats(g, "speed", 2, n + 2), floats(g, "bias", 1, n + 2),
+                            floats(g, "skip", 1, n + 2) };
+}
+
+static Value *build_selective_scan(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    const SelectiveScan x = scan_operands(g, n);
+    return selective_scan(g, &x, n[4] ? ids(g, "documents", n[4], 2, n) : NULL);
+}
+
+static Value *build_selective_scan_cached(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    const SelectiveScan x = scan_operands(g, n);
+    selective_scan_cached(g, state(g, "state", 4, (int64_t[]){ n[0], 1, n[2], n[3] }), &x);
+    return NULL;
+}
+
 /* clang-format off */
 #define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
 #define GATES(least_step, most_step) &(const DeltaGatesAttrs){ 2, least_step, most_step }
@@ -107,6 +133,17 @@ const OpCase delta_cases[] = {
     { "scale_heads", build_scale_heads, .n = { 2, 3, 4, 5 }, .large = { 1, 1024, 32, 64 } },
     { "scale_heads, many tokens", build_scale_heads, .n = { 2, 70, 3, 37 } },
     { "scale_heads of features", build_scale_heads, .n = { 2, 150, 37, 1 }, .large = { 1, 1024, 2048, 1 } },
+    { "selective_scan", build_selective_scan, .n = { 2, 4, 3, 2 }, .large = { 1, 1024, 2048, 16 } },
+    { "selective_scan with documents", build_selective_scan, .n = { 2, 7, 2, 4, 2 } },
+    { "selective_scan, long", build_selective_scan, .n = { 2, 70, 20, 16 } },
+    { "selective_scan, odd sizes, with documents", build_selective_scan, .n = { 2, 53, 77, 5, 3 } },
+    { "selective_scan of two chunks", build_selective_scan, .n = { 1, 32, 64, 18 } },
+    { "selective_scan of wide states", build_selective_scan, .n = { 1, 35, 9, 100, 2 } },
+    { "selective_scan of one token", build_selective_scan, .n = { 1, 1, 5, 3 } },
+    { "selective_scan_cached", build_selective_scan_cached, .position = 3, .n = { 2, 2, 5, 4 } },
+    { "selective_scan_cached, many tokens", build_selective_scan_cached, .position = 3, .n = { 2, 40, 20, 17 } },
+    { "selective_scan_cached of a text that begins", build_selective_scan_cached, .n = { 1, 2, 5, 4 } },
+    { "selective_scan_cached of texts of their own lengths", build_selective_scan_cached, .texts = TEXTS(6, 0, 3), .n = { 3, 1, 18, 16 } },
     { 0 },
 };
 /* clang-format on */

@@ -169,6 +169,13 @@ TEST(texts_side_by_side_with_state_spaces_beside_attention_get_the_logits_of_eac
         "head_width: 12, state_width: 20, n_groups: 2, norm: false}, multipliers: {keys: 0.5}");
 }
 
+TEST(texts_side_by_side_with_selective_state_spaces_get_the_logits_of_each_alone)
+{
+    check_both_precisions(
+        "rope: {base: 10000.0}, layers: [{count: 2, linear: true}, {}], selective_scan: {width: "
+        "72, norms: plain}");
+}
+
 TEST(texts_side_by_side_with_short_convolutions_get_the_logits_of_each_alone)
 {
     check_both_precisions("rope: {base: 10000.0}, layers: [{count: 2, conv: true}, {}], "

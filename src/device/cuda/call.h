@@ -6,7 +6,7 @@
 #define DEVICE_CUDA_CALL_H
 #include "device/device.h"
 
-enum { CALL_IN = 8, CALL_OUT = 5, CALL_PARTS = 8, CALL_ATTRS = 320, CALL_NUMBERS = 4 };
+enum { CALL_IN = 10, CALL_OUT = 7, CALL_PARTS = 8, CALL_ATTRS = 320, CALL_NUMBERS = 4 };
 
 /* Which indices of a dimension this rank has (tensor.h, Part), in a form that is quick to follow:
  * local index i is `shift + i` of an outer part of `outer` indices, whose first `chunk` ones begin

@@ -115,6 +115,16 @@ INLINE Vec vec_sigmoid(Vec x)
     return vec_set(1) / (vec_set(1) + vec_exp(-x));
 }
 
+/* log(1 + e^x): x where that is above 0, and with e = e^-|x| the logarithm of 1 + e, as the series
+ * of 2 artanh(z) with z = e / (2 + e), which is at most a third. */
+INLINE Vec vec_softplus(Vec x)
+{
+    const Vec e = vec_exp(-vec_max(x, -x)), z = e / (e + vec_set(2)), square = z * z;
+    Vec p = vec_set(1.0f / 13);
+    for (int k = 11; k > 0; k -= 2) p = vec_fma(p, square, vec_set(1.0f / (float)k));
+    return vec_max(vec_set(0), x) + (z + z) * p; /* in this order NaN stays */
+}
+
 INLINE Vec vec_tanh(Vec x)
 {
     Vec twice = vec_min(vec_set(40), vec_max(vec_set(-40), x + x));
