@@ -5,7 +5,7 @@
 
 static const char *const norm_types[] = { "rms", "layer", NULL };
 static const char *const qk_norms[] = { "none", "head", "each_head", "width", NULL };
-static const char *const scores[] = { "softmax", "sigmoid", NULL };
+static const char *const scores[] = { "softmax", "sigmoid", "mixer", NULL };
 static const char *const overflows[] = { "drop", "stop", NULL };
 
 /* Beyond any model: products of two fit in 64 bits. */
@@ -88,7 +88,8 @@ static const Field mixture_fields[] = {
     FIELD_INT(Moe, n_experts, NULL, 1, 65536, "number of experts"),
     FIELD_INT(Moe, top_k, NULL, 1, 65536, "experts of a token"),
     FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
-    FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits"),
+    FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits; mixer: one expert after the other, each by a softmax over those left that are near it"),
+    FIELD_FLOAT(Moe, near, "0.0", 0, 1, "mixer: half of the distance, in shares of logits, up to which experts count beside the one that is chosen"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
     FIELD_FLOAT(Moe, sum_eps, "0.0", 0, 1, "added to the sum that they are divided by then"),
     FIELD_BOOL(Moe, weigh_inputs, "false", "the weights multiply what a token's experts read, instead of what they give"),

@@ -163,6 +163,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "experts of a token", (double)x->top_k, (double)y->top_k);
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
     if (!e) e = number(a, "router score", x->score, y->score);
+    if (!e) e = number(a, "distance of experts that count", x->near, y->near);
     if (!e) e = flag(a, "gate of experts", !x->is_plain, !y->is_plain);
     if (!e) e = flag(a, "router weights of what experts read", x->weigh_inputs, y->weigh_inputs);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);

@@ -78,6 +78,12 @@ static Error *check_mixture(const DecoderSettings *s)
     if (s->mixture->top_k > s->mixture->n_experts)
         return error_new("mixture: top_k %lld is above n_experts %lld",
                          (long long)s->mixture->top_k, (long long)s->mixture->n_experts);
+    const Moe *m = s->mixture;
+    const bool mixes = m->score == SCORE_MIXER;
+    if (!mixes && m->near > 0) return error_new("mixture: near is of score: mixer");
+    if (mixes && (m->normalize || m->factor != 1 || m->n_groups || moe_has_biases(m)))
+        return error_new("mixture: score mixer gives weights as they are: it needs normalize: "
+                         "false, factor: 1.0, and neither n_groups nor balance_rate");
     const char *why = moe_groups_wrong(s->mixture);
     return why ? error_new("mixture: %s", why) : NULL;
 }

@@ -291,7 +291,7 @@ static void read_biases(const HfReading *r)
     d->out_bias = all || f->out_bias || (attention && !f->qkv_alone) ||
                   option(k->attention_out_bias, c->attention_out_bias, false);
     d->ffn_bias = all || f->ffn_bias || option(k->mlp_bias, c->mlp_bias, f->ffn_biased);
-    d->head_bias = f->head_bias;
+    d->head_bias = f->head_bias || (f->phimoe_keys && c->lm_head_bias);
 }
 
 /* The whole model decides, where it says so. */

@@ -214,6 +214,8 @@ const Field hf_config_fields[] = {
     FIELD_INT(HfConfig, hidden_size_per_layer_input, "null", 0, 2147483647, "Gemma 4: width of the embeddings of each layer"),
     FIELD_BOOL(HfConfig, enable_moe_block, "false", "Gemma 4: experts beside feed-forward layers"),
     COUNT(top_k_experts, "null", "Gemma 4: experts of a token"),
+    FIELD_BOOL(HfConfig, lm_head_bias, "false", "PhiMoE: bias of the head"),
+    FIELD_FLOAT(HfConfig, input_jitter_noise, "0.0", 0, INFINITY, "PhiMoE: noise that training adds there, and here does not"),
     FIELD_BOOL(HfConfig, use_expert_bias, "true", "LFM2: routers have biases for the choice"),
     FIELD_STRING(HfConfig, position_embedding_type, "null", "rope: positions turn"),
     FIELD_FLOAT(HfConfig, router_jitter_noise, "0.0", 0, INFINITY, "noise of the router"),

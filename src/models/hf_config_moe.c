@@ -107,6 +107,11 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
     m->has_biases = f->sigmoids && (!f->keys.use_expert_bias || c->use_expert_bias);
     if (m->normalize) m->sum_eps = f->sum_eps;
     if (f->factor_key) m->factor = hf_number(r->root, f->factor_key, 1);
+    if (f->phimoe_keys) {
+        m->score = SCORE_MIXER;
+        m->near = hf_number(r->root, "router_jitter_noise", 0.01);
+        return m->top_k == 2 ? NULL : hf_unknown(r, "num_experts_per_tok", "only 2 is");
+    }
     if (c->router_jitter_noise > 0)
         return hf_unknown(r, "router_jitter_noise", "only 0.0 is: there is no noise in the router");
     TRY(read_shared(r, m));

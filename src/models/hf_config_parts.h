@@ -108,6 +108,8 @@ typedef struct HfConfig {
     const int64_t *num_global_key_value_heads, *hidden_size_per_layer_input, *top_k_experts;
     bool attention_k_eq_v, enable_moe_block;
     const Yaml *per_layer_config;
+    bool lm_head_bias;
+    double input_jitter_noise;
     int64_t conv_L_cache, block_multiple_of;
     bool conv_bias, use_expert_bias, block_auto_adjust_ff_dim;
     const int64_t *block_ff_dim;

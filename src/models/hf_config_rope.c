@@ -83,6 +83,14 @@ static Error *read_longrope(const HfReading *r, const Yaml *p, RopeScaling *out)
     if (!(out->factor > 0)) out->factor = (double)r->d->sequence_length / (double)out->original;
     out->attention =
         hf_number(p, "attention_factor", rope_long_attention(out->factor, out->original));
+    if (r->family->phimoe_keys) {
+        const double of_short = hf_number(p, "short_mscale", -1);
+        if (of_short < 0) return missing(r, p, "short_mscale", "longrope");
+        if (hf_number(p, "long_mscale", -1) != of_short)
+            return error_new("%s: long_mscale must be the same number as short_mscale",
+                             yaml_place(r->arena, p));
+        out->attention = of_short;
+    }
     out->short_factors.n = out->long_factors.n = out->width;
     TRY(read_factors(r, p, "short_factor", &out->short_factors));
     return read_factors(r, p, "long_factor", &out->long_factors);
@@ -124,6 +132,10 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
                          "1 on are known",
                          yaml_place(r->arena, yaml_get(p, "alpha")), alpha, out->base);
     }
+    if (r->family->phimoe_keys && kind != ROPE_LONG)
+        return error_new("%s: rope scaling %s is not known; the class has numbers for default and "
+                         "longrope",
+                         yaml_place(r->arena, type), type->text);
     if (!rope_scaling_choices[kind])
         return error_new("%s: rope scaling %s is not known; known are default, linear, dynamic, "
                          "llama3, yarn, longrope",

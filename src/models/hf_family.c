@@ -288,6 +288,9 @@ const HfFamily hf_families[] = {
       .scaled_embedding = true, .sandwich = true, .soft_caps = true, .unscaled = true, .qk_norm = true, .sparse = true, .gemma4_keys = true, .keys = { .attention_bias = true }, .windows = HF_WINDOW_PATTERN,
       .vocab_size = 262144, .n_heads = 8, .n_key_heads = 4, .theta = 1000000, .eps = 1e-6, .max_positions = 131072, .head_width = 256,
       .window = 512, .pattern = 6, .activation = "gelu_pytorch_tanh", .is_tied = true },
+    { "phimoe", "PhimoeForCausalLM", "PhimoeDecoderLayer", hf_mixtral_names, hf_llama_names,
+      LAYER_NORM, .sparse = true, .all_sparse = true, .heads_divide_width = true, .phimoe_keys = true, .keys = { .attention_bias = true }, .windows = HF_WINDOW_EACH,
+      .vocab_size = 32064, .n_heads = 32, .n_key_heads = 8, .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .top_k = 2, .activation = "silu" },
     { 0 },
 };
 #undef GLM

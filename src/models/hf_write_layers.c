@@ -18,6 +18,8 @@ static void put_rope(Text *t, const char *name, const RopeScaling *s, const HfFa
         hf_put_doubles(&r, "short_factor", &s->short_factors);
         hf_put_doubles(&r, "long_factor", &s->long_factors);
         if (!is_phi3) hf_put_double(&r, "attention_factor", s->attention);
+        if (f->phimoe_keys) hf_put_double(&r, "short_mscale", s->attention);
+        if (f->phimoe_keys) hf_put_double(&r, "long_mscale", s->attention);
     } else if (s->kind != ROPE_PLAIN)
         hf_put_double(&r, "factor", s->factor);
     if (f->grows) hf_put_double(&r, "llama_4_scaling_beta", s->growth);

@@ -169,6 +169,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_bool(t, "attention_bias", d->qkv_bias && !f->qkv_bias);
     hf_put_bool(t, "mlp_bias", d->ffn_bias);
     if (f->keys.use_bias) hf_put_bool(t, "use_bias", d->ffn_bias);
+    if (f->phimoe_keys) hf_put_bool(t, "lm_head_bias", d->head_bias);
     if (f->keys.use_qkv_bias) hf_put_bool(t, f->biased ? "qkv_bias" : "use_qkv_bias", d->qkv_bias);
     if (f->keys.use_parallel_residual)
         hf_put_bool(t, "use_parallel_residual", d->residual != RESIDUAL_SERIAL);

@@ -88,6 +88,7 @@ static void put_plain_router(Text *t, const Decoder *d, const HfFamily *f)
     if (m->shared_hidden) hf_put_int(t, "shared_expert_intermediate_size", m->shared_hidden);
     hf_put_bool(t, "norm_topk_prob", m->normalize);
     hf_put_double(t, "router_aux_loss_coef", m->aux_loss);
+    if (f->phimoe_keys) hf_put_double(t, "router_jitter_noise", m->near);
     if (f->keys.use_expert_bias) hf_put_bool(t, "use_expert_bias", moe_has_biases(m));
     if (f->factor_key) hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
     if (f->first_sparse_key) hf_put_int(t, f->first_sparse_key, first_sparse(d));

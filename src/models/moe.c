@@ -8,6 +8,7 @@
 #include "ops/grouped_bias.h"
 #include "ops/grouped_linear.h"
 #include "ops/moe_bias.h"
+#include "ops/moe_mixer.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
 #include "ops/moe_transfer.h"
@@ -138,7 +139,10 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
                              .top_groups = m->top_groups };
     Value *expert, *dropped = NULL, *logits = linear(g, "router", routed, &router);
     Value *bias = balance(g, m);
-    Value *weight = moe_route(g, logits, bias, &route, &expert), *taken = expert;
+    const MoeMixer mixer = { .top_k = m->top_k, .near = m->near };
+    Value *weight = m->score == SCORE_MIXER ? moe_mixer(g, logits, &mixer, &expert)
+                                            : moe_route(g, logits, bias, &route, &expert),
+          *taken = expert;
     weight = scaled_weights(g, m, weight, expert);
     if (m->balance_rate > 0 && sums->training)
         moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));

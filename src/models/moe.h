@@ -4,13 +4,18 @@
 #include "models/layers.h"
 #include "models/model.h"
 
-typedef enum RouterScore { SCORE_SOFTMAX, SCORE_SIGMOID } RouterScore;
+typedef enum RouterScore {
+    SCORE_SOFTMAX,
+    SCORE_SIGMOID,
+    SCORE_MIXER /* ops/moe_mixer.h */
+} RouterScore;
 
 typedef enum MoeOverflow { OVERFLOW_DROPS, OVERFLOW_STOPS } MoeOverflow;
 
 typedef struct Moe {
     int64_t n_experts, top_k, hidden;
     int score;                    /* RouterScore */
+    double near;                  /* of the mixer */
     bool normalize;               /* the weights of a token's experts add up to 1 */
     double sum_eps;               /* added to the sum that they are divided by then */
     bool weigh_inputs;            /* they multiply what the experts read, not what they give */

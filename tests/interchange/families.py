@@ -220,6 +220,9 @@ FAMILIES = {
                                                                    "sliding_attention": dict(rope_type="default", rope_theta=1e3)})),
     "gemma4_experts": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=6,
                                                    hidden_size_per_layer_input=0, sliding_window=24, enable_moe_block=True, num_experts=6, top_k_experts=3, moe_intermediate_size=20)),
+    "phimoe": ("Phimoe", LLAMA | dict(num_local_experts=5, attention_bias=True, lm_head_bias=True, sliding_window=24, router_jitter_noise=0.2)),
+    "phimoe_longrope": ("Phimoe", LLAMA | dict(num_local_experts=5, original_max_position_embeddings=SIZE) | rope(
+        "longrope", short_factor=[1.0, 1.5, 2.0, 3.0], long_factor=[2.0, 3.0, 4.0, 6.0], original_max_position_embeddings=SIZE, short_mscale=1.25, long_mscale=1.25)),
     "ministral3": ("Ministral3", LLAMA | dict(head_dim=16) | rope("yarn", factor=4.0, original_max_position_embeddings=24, mscale=1.0, mscale_all_dim=1.0,
                                                                   beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.3)),
     "vaultgemma": ("VaultGemma", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),

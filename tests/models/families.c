@@ -253,6 +253,8 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
             "\"sliding_window\": 3, \"hidden_size_per_layer_input\": 0, \"enable_moe_block\": "
             "true, \"num_experts\": 4, \"top_k_experts\": 2, \"moe_intermediate_size\": 6",
+    MEMBERS "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"router_jitter_noise\": "
+            "0.3, \"attention_bias\": true, \"lm_head_bias\": true, \"router_aux_loss_coef\": 0.02",
     MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
             "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"use_qk_norm\": false, "
             "\"attn_temperature_tuning\": false, \"attention_bias\": true",

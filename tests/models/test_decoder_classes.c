@@ -438,6 +438,15 @@ static const Pair pairs[] = {
       "sparse: true}, {head_width: 8, rope: {base: 1000000.0, width: 2, proportional: true}, "
       "sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6, beside_ffn: "
       "true, router_norm: true, expert_scale: true}" },
+    { SIZES "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"lm_head_bias\": true, "
+            "\"rope_parameters\": {\"rope_type\": \"longrope\", \"rope_theta\": 10000.0, "
+            "\"short_factor\": [1.0, 2.0], \"long_factor\": [2.0, 4.0], \"short_mscale\": 1.25, "
+            "\"long_mscale\": 1.25, \"original_max_position_embeddings\": 8}",
+      DECODER_SETTINGS "norm: {type: layer, bias: true}, head_bias: true, rope: {kind: longrope, "
+                       "factor: 4.0, original: 8, attention: 1.25, short_factors: [1.0, 2.0], "
+                       "long_factors: [2.0, 4.0]}, layers: [{sparse: true}], mixture: {n_experts: "
+                       "4, top_k: 2, hidden: 12, score: mixer, near: 0.01, normalize: false, "
+                       "aux_loss: 0.001}" },
     { SIZES "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
             "\"num_local_experts\": 4, \"interleave_moe_layer_step\": 2, "
             "\"intermediate_size_mlp\": 12, \"floor_scale\": 16",

@@ -356,6 +356,20 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           GEMMA4 "\"enable_moe_block\": true, \"num_experts\": 4, \"top_k_experts\": 5, "
                  "\"moe_intermediate_size\": 8",
           "it is more than there are experts" },
+        { "phimoe", "\"num_local_experts\": 4, \"num_experts_per_tok\": 3",
+          "num_experts_per_tok: 3 is not known; only 2 is" },
+        { "phimoe",
+          "\"num_local_experts\": 4, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 2.0}",
+          "rope scaling yarn is not known; the class has numbers for default and longrope" },
+        { "phimoe",
+          "\"num_local_experts\": 4, \"rope_scaling\": {\"rope_type\": \"longrope\", \"factor\": "
+          "2.0, \"original_max_position_embeddings\": 8}",
+          "rope scaling longrope needs the number short_mscale" },
+        { "phimoe",
+          "\"num_local_experts\": 4, \"rope_scaling\": {\"rope_type\": \"longrope\", \"factor\": "
+          "2.0, \"original_max_position_embeddings\": 8, \"short_mscale\": 1.0, \"long_mscale\": "
+          "1.5}",
+          "long_mscale must be the same number as short_mscale" },
         { "llama4_text", "\"num_local_experts\": 4, \"attn_temperature_tuning\": \"on\"",
           "attn_temperature_tuning: \"on\" is not known; known are true and false" },
         { "llama4_text", "\"num_local_experts\": 4, \"layer_types\": [\"sliding_attention\"]",
