@@ -325,6 +325,7 @@ static Error *read_decoder(HfReading *r)
     if (f->bloom_keys) TRY(hf_read_bloom(r));
     if (f->mpt_keys) TRY(hf_read_mpt(r));
     if (f->opt_keys) TRY(hf_read_opt(r));
+    if (f->dbrx_keys) TRY(hf_read_dbrx(r));
     if (d->alibi == 0) d->alibi = f->alibi;
     TRY(read_sizes(r));
     TRY(refuse(r));

@@ -153,6 +153,8 @@ Error *hf_read_neo(HfReading *r);
 Error *hf_read_bloom(HfReading *r);
 /* hf_config_opt.c: likewise, of OPT. */
 Error *hf_read_opt(HfReading *r);
+/* hf_config_dbrx.c: likewise, of DBRX. */
+Error *hf_read_dbrx(HfReading *r);
 /* hf_config_mpt.c: likewise, of MPT; sets what only it says of scores. */
 Error *hf_read_mpt(HfReading *r);
 /* hf_config_llama4.c: sets what Llama 4 has otherwise, after the norms. */

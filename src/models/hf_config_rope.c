@@ -189,7 +189,8 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
     if (r->family->scaled_rope && !v5 && !v4)
         return hf_unknown(r, "rope_parameters", "the class needs them");
     const char *key = r->family->theta_key ? r->family->theta_key : "rope_theta";
-    const double theta = hf_number(r->root, key, r->family->theta);
+    const double silent = r->family->dbrx_keys ? *c->rope_theta : r->family->theta,
+                 theta = hf_number(r->root, key, silent);
     const Yaml *of_full = yaml_get(v5, "full_attention"),
                *of_local = yaml_get(v5, "sliding_attention");
     if (of_full || of_local) {

@@ -291,6 +291,9 @@ const HfFamily hf_families[] = {
     { "phimoe", "PhimoeForCausalLM", "PhimoeDecoderLayer", hf_mixtral_names, hf_llama_names,
       LAYER_NORM, .sparse = true, .all_sparse = true, .heads_divide_width = true, .phimoe_keys = true, .keys = { .attention_bias = true }, .windows = HF_WINDOW_EACH,
       .vocab_size = 32064, .n_heads = 32, .n_key_heads = 8, .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .top_k = 2, .activation = "silu" },
+    { "dbrx", "DbrxForCausalLM", "DbrxBlock", NULL, hf_dbrx_names,
+      .layer_norm = true, .own_eps = true, .sparse = true, .heads_fill_width = true, .never_tied = true, .dbrx_keys = true, .keys = { .clip_qkv = true },
+      .vocab_size = 32000, .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu", .dropout_key = "resid_pdrop" },
     { 0 },
 };
 #undef GLM

@@ -271,6 +271,16 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
         s->size[0] = rows / d->head_width, s->size[1] = d->head_width;
         return;
     }
+    if (layout == HF_STACKED_FLAT || layout == HF_STACKED_FLAT_ROWS) {
+        if (layout == HF_STACKED_FLAT)
+            place_stacked(s, HF_STACKED, n_dims, size);
+        else
+            place_stacked_rows(s, HF_STACKED_ROWS, size);
+        s->n_dims = 2;
+        s->size[0] *= s->size[1];
+        s->size[1] = s->size[2];
+        return;
+    }
     if (layout >= HF_STACKED_ROWS) {
         place_stacked_rows(s, layout, size);
         return;

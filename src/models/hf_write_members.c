@@ -316,6 +316,12 @@ static void put_opt(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_double(t, "attention_dropout", d->attention_dropout);
 }
 
+static void put_dbrx(Text *t, const Decoder *d, const HfFamily *f)
+{
+    put_sizes(t, d, f, "d_model", "n_layers", "n_heads", "max_seq_len");
+    hf_put_dbrx(t, d, f, activation_name(d));
+}
+
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
 {
     if (f->gpt2_keys)
@@ -330,6 +336,8 @@ void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
         put_opt(t, d, f);
     else if (f->mpt_keys)
         put_mpt(t, d, f);
+    else if (f->dbrx_keys)
+        put_dbrx(t, d, f);
     else
         put_llama(t, d, f);
 }

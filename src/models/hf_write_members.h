@@ -16,4 +16,6 @@ void hf_put_moe(Text *t, const Decoder *d, const HfFamily *f);
 const DecoderLayer *hf_turning_layer(const Decoder *d);
 /* hf_write_gemma4.c: what only Gemma 4 has. */
 void hf_put_gemma4(Text *t, const Decoder *d);
+/* hf_write_dbrx.c: what DBRX has beside its sizes. */
+void hf_put_dbrx(Text *t, const Decoder *d, const HfFamily *f, const char *activation);
 #endif

@@ -438,6 +438,16 @@ static const Pair pairs[] = {
       "sparse: true}, {head_width: 8, rope: {base: 1000000.0, width: 2, proportional: true}, "
       "sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6, beside_ffn: "
       "true, router_norm: true, expert_scale: true}" },
+    { "\"model_type\": \"dbrx\", \"vocab_size\": 16, \"d_model\": 8, \"n_layers\": 4, \"n_heads\": "
+      "2, \"max_seq_len\": 32, \"resid_pdrop\": 0.1, \"attn_config\": {\"clip_qkv\": 8, "
+      "\"rope_theta\": 500000.0, \"attn_pdrop\": 0.2}, \"ffn_config\": {\"ffn_hidden_size\": 6, "
+      "\"moe_num_experts\": 4, \"moe_top_k\": 2, \"moe_normalize_expert_weights\": null, "
+      "\"ffn_act_fn\": {\"name\": \"gelu\"}}",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 1, dropout: 0.1, embedding_dropout: 0.0, "
+      "attention_dropout: 0.2, norm: {type: layer, eps: 1e-5}, qkv_clip: 8.0, activation: gelu, "
+      "rope: {base: 500000.0}, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: "
+      "6, normalize: false, aux_loss: 0.01}" },
     { SIZES "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"lm_head_bias\": true, "
             "\"rope_parameters\": {\"rope_type\": \"longrope\", \"rope_theta\": 10000.0, "
             "\"short_factor\": [1.0, 2.0], \"long_factor\": [2.0, 4.0], \"short_mscale\": 1.25, "
