@@ -90,7 +90,8 @@ static const Norm *norm_of(HfReading *r, int64_t width)
     const char *key = f->eps_key ? f->eps_key : "rms_norm_eps";
     const Norm n = { .type = f->layer_norm ? NORM_LAYER : NORM_PYTORCH_RMS,
                      .width = width,
-                     .eps = bare || f->own_eps ? f->eps : hf_number(r->root, key, f->eps),
+                     .eps = (bare && f->layer_norm) || f->own_eps ? f->eps
+                                                                  : hf_number(r->root, key, f->eps),
                      .has_weight = !bare,
                      .has_bias = f->norm_bias && !bare,
                      .from_one = f->from_one };
@@ -235,7 +236,7 @@ static double attention_scale(const HfReading *r)
 /* null means none, silence what the class has. */
 static double cap(const HfReading *r, const char *key, const double *given, double of_class)
 {
-    if (!r->family->soft_caps) return 0;
+    if (!r->family->soft_caps && of_class == 0) return 0;
     if (given) return *given;
     return yaml_get(r->root, key) ? 0 : of_class;
 }

@@ -294,6 +294,9 @@ const HfFamily hf_families[] = {
     { "dbrx", "DbrxForCausalLM", "DbrxBlock", NULL, hf_dbrx_names,
       .layer_norm = true, .own_eps = true, .sparse = true, .heads_fill_width = true, .never_tied = true, .dbrx_keys = true, .keys = { .clip_qkv = true },
       .vocab_size = 32000, .theta = 10000, .eps = 1e-5, .max_positions = 2048, .activation = "silu", .dropout_key = "resid_pdrop" },
+    { "nanochat", "NanoChatForCausalLM", "NanoChatDecoderLayer", hf_nanochat_names, hf_llama_names,
+      .no_norm_weight = true, .embedding_norm = true, .qk_norm = true, .norm_after_rope = true, .turns_back = true, .plain = true, .keys = { .attention_bias = true },
+      .vocab_size = 50304, .n_heads = 6, .theta = 10000, .eps = 1e-6, .max_positions = 2048, .logit_cap = 15, .activation = "relu2" },
     { 0 },
 };
 #undef GLM

@@ -95,6 +95,7 @@ typedef struct HfFamily {
     bool side_by_side;       /* attention and feed-forward layers */
     bool one_norm;           /* where they are, they read one norm */
     bool interleaved;        /* features that turn together lie side by side */
+    bool turns_back;         /* pairs turn the other way: as if the halves of a head were swapped */
     bool heads_divide_width; /* even if head_dim is given */
     bool heads_fill_width;   /* they are as wide as the width divided by their number */
     bool sharded_heads;      /* their rows, in HF_SHARDS equal parts */

@@ -453,6 +453,12 @@ const HfName hf_dbrx_names[] = {
     { 0 },
 };
 
+const HfName hf_nanochat_names[] = {
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.fc1.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.fc2.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_persimmon_names[] = {
     { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.query_key_value.*",
       HF_HEAD_QUERIES },

@@ -186,6 +186,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_optional(t, "attn_logit_softcapping", d->attention_cap);
         hf_put_optional(t, "final_logit_softcapping", d->logit_cap);
     }
+    if (!f->soft_caps && f->logit_cap != 0)
+        hf_put_optional(t, "final_logit_softcapping", d->logit_cap);
     if (f->keys.scale_depth) put_scales(t, d);
     if (f->keys.multipliers) put_multipliers(t, d, f->logits_multiplied);
     if (f->keys.use_post_norm) hf_put_bool(t, "use_post_norm", d->attention_post_norm);

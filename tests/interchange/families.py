@@ -228,6 +228,8 @@ FAMILIES = {
     "dbrx_bare": ("Dbrx", DBRX | dict(rope_parameters=dict(rope_type="default", rope_theta=500000.0),
         attn_config=dict(kv_n_heads=1, clip_qkv=8, rope_theta=500000.0), ffn_config=dict(ffn_hidden_size=40, moe_num_experts=4, moe_top_k=3, moe_normalize_expert_weights=None,
                                                                               ffn_act_fn=dict(name="gelu")))),
+    "nanochat": ("NanoChat", LLAMA | dict(final_logit_softcapping=3.0)),
+    "nanochat_biases": ("NanoChat", LLAMA | dict(head_dim=16, attention_bias=True, final_logit_softcapping=None, rms_norm_eps=1e-3, tie_word_embeddings=True)),
     "ministral3": ("Ministral3", LLAMA | dict(head_dim=16) | rope("yarn", factor=4.0, original_max_position_embeddings=24, mscale=1.0, mscale_all_dim=1.0,
                                                                   beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.3)),
     "vaultgemma": ("VaultGemma", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),

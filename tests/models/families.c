@@ -258,6 +258,7 @@ static const char *const families[] = {
     "\"model_type\": \"dbrx\", \"vocab_size\": 16, \"d_model\": 16, \"n_layers\": 4, \"n_heads\": "
     "4, \"max_seq_len\": 32, \"attn_config\": {\"clip_qkv\": 0.5, \"kv_n_heads\": 2}, "
     "\"ffn_config\": {\"ffn_hidden_size\": 6, \"moe_num_experts\": 4, \"moe_top_k\": 2}",
+    MEMBERS "\"model_type\": \"nanochat\", \"attention_bias\": true",
     MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
             "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"use_qk_norm\": false, "
             "\"attn_temperature_tuning\": false, \"attention_bias\": true",

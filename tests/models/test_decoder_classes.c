@@ -448,6 +448,10 @@ static const Pair pairs[] = {
       "attention_dropout: 0.2, norm: {type: layer, eps: 1e-5}, qkv_clip: 8.0, activation: gelu, "
       "rope: {base: 500000.0}, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: "
       "6, normalize: false, aux_loss: 0.01}" },
+    { SIZES "\"model_type\": \"nanochat\", \"rms_norm_eps\": 1e-4",
+      DECODER_SETTINGS "norm: {eps: 1e-4, weight: false}, embedding_norm: true, qk_norm: head, "
+                       "qk_norm_before_rope: false, rope: {}, logit_cap: 15.0, gated: false, "
+                       "activation: relu_squared" },
     { SIZES "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"lm_head_bias\": true, "
             "\"rope_parameters\": {\"rope_type\": \"longrope\", \"rope_theta\": 10000.0, "
             "\"short_factor\": [1.0, 2.0], \"long_factor\": [2.0, 4.0], \"short_mscale\": 1.25, "
