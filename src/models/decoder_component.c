@@ -100,6 +100,7 @@ static const Field mixture_fields[] = {
     FIELD_CHOICE(Moe, overflow, "drop", overflows, "what is done with more: dropped and counted, or the training stops"),
     FIELD_BOOL(Moe, bias, "false", "biases of the router and of the experts"),
     FIELD_INT(Moe, shared_hidden, "0", 0, MOST, "width of an expert that every token goes through; 0: none"),
+    FIELD_FLOAT(Moe, shared_factor, "1.0", 0, INFINITY, "multiplies what that one gives", .flags = FIELD_OPEN_MIN),
     FIELD_BOOL(Moe, shared_gate, "false", "what that one gives counts by the sigmoid of a product of the token"),
     FIELD_BOOL(Moe, expert_scale, "false", "the weights are multiplied by a learned number of each expert, too"),
     FIELD_BOOL(Moe, beside_ffn, "false", "sparse blocks have the feed-forward layer, too; the mixture reads the stream behind a norm of its own, and what each of the two gives goes through one"),

@@ -68,6 +68,8 @@ static Error *check_mixture(const DecoderSettings *s)
     for (int64_t i = 0; i < s->layers.n; i++) any |= s->layers.item[i].sparse;
     if (s->mixture && s->mixture->shared_gate && !s->mixture->shared_hidden)
         return error_new("mixture: shared_gate needs shared_hidden");
+    if (s->mixture && s->mixture->shared_factor != 1 && !s->mixture->shared_hidden)
+        return error_new("mixture: shared_factor needs shared_hidden");
     if (s->mixture && s->mixture->beside_ffn && s->residual != RESIDUAL_SERIAL)
         return error_new("mixture: beside_ffn needs residual: serial");
     if (s->mixture && s->mixture->router_norm && !s->mixture->beside_ffn)

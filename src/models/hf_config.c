@@ -357,6 +357,7 @@ static Error *read_decoder(HfReading *r)
     read_norms(r);
     if (f->llama4_keys) hf_read_llama4(r);
     if (f->gemma4_keys) TRY(hf_read_gemma4(r));
+    if (f->cohere_moe) hf_read_cohere(r);
     if (f->both_mixers) TRY(hf_read_multipliers(r));
     if (f->linear) TRY(hf_read_linear(r));
     if (f->short_conv) TRY(hf_read_conv(r));

@@ -187,6 +187,7 @@ Error *hf_read_layers(HfReading *r)
     }
     TRY(read_bases(r, layer));
     if (r->family->gemma4_keys) TRY(hf_read_gemma4_layers(r, layer));
+    if (r->family->cohere_moe) hf_read_cohere_layers(r, layer);
     if (r->family->llama4_keys) TRY(hf_read_llama4_layers(r, layer));
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];

@@ -116,6 +116,7 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
         return hf_unknown(r, "router_jitter_noise", "only 0.0 is: there is no noise in the router");
     TRY(read_shared(r, m));
     if (f->llama4_keys) hf_read_llama4_router(m);
+    if (f->cohere_moe) TRY(hf_read_cohere_router(r, m));
     return NULL;
 }
 

@@ -109,6 +109,9 @@ typedef struct HfConfig {
     bool attention_k_eq_v, enable_moe_block;
     const Yaml *per_layer_config;
     bool lm_head_bias;
+    const int64_t *prefix_dense_intermediate_size;
+    int64_t prefix_dense_sliding_window_pattern;
+    const char *expert_selection_fn, *shared_expert_combination_strategy;
     double input_jitter_noise;
     int64_t conv_L_cache, block_multiple_of;
     bool conv_bias, use_expert_bias, block_auto_adjust_ff_dim;
@@ -166,6 +169,10 @@ Error *hf_read_llama4_layers(HfReading *r, DecoderLayer *layer);
 Error *hf_read_gemma4(HfReading *r);
 Error *hf_read_gemma4_router(const HfReading *r, Moe *m);
 Error *hf_read_gemma4_layers(HfReading *r, DecoderLayer *layer);
+/* hf_config_cohere.c: likewise, of Cohere's mixtures. */
+void hf_read_cohere(HfReading *r);
+Error *hf_read_cohere_router(const HfReading *r, Moe *m);
+void hf_read_cohere_layers(HfReading *r, DecoderLayer *layer);
 /* hf_config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
 /* Blocks for later tokens, of a class that has them. */

@@ -297,6 +297,10 @@ const HfFamily hf_families[] = {
     { "nanochat", "NanoChatForCausalLM", "NanoChatDecoderLayer", hf_nanochat_names, hf_llama_names,
       .no_norm_weight = true, .embedding_norm = true, .qk_norm = true, .norm_after_rope = true, .turns_back = true, .plain = true, .keys = { .attention_bias = true },
       .vocab_size = 50304, .n_heads = 6, .theta = 10000, .eps = 1e-6, .max_positions = 2048, .logit_cap = 15, .activation = "relu2" },
+    { "cohere2_moe", "Cohere2MoeForCausalLM", "Cohere2MoeDecoderLayer", hf_sigmoid_names, hf_llama_names,
+      COHERE, .sparse = true, .all_sparse = true, .norm_topk_prob = true, .cohere_moe = true, .keys = { .attention_bias = true, .logit_scale = true, .mlp_layer_types = true }, .windows = HF_WINDOW_ROPE,
+      .first_sparse_key = "first_k_dense_replace", .vocab_size = 256000, .n_heads = 64, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 8192, .head_width = 128,
+      .window = 4096, .pattern = 4, .top_k = 2, .activation = "silu", .is_tied = true },
     { 0 },
 };
 #undef GLM

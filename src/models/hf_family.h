@@ -139,7 +139,7 @@ typedef struct HfFamily {
     bool no_expert_groups; /* a token's experts are chosen from all */
     /* Most options are called as these call them. */
     bool gpt2_keys, falcon_keys, neo_keys, bloom_keys, mpt_keys, opt_keys, llama4_keys, gemma4_keys,
-        phimoe_keys, dbrx_keys;
+        phimoe_keys, dbrx_keys, cohere_moe;
     HfKeys keys;
     HfWindows windows;
     /* What holds where config.json is silent; sizes of 0: it must not be. */

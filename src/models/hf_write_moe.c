@@ -76,6 +76,21 @@ static void put_ernie_moe(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_double(t, "router_aux_loss_coef", m->aux_loss);
 }
 
+static void put_cohere(Text *t, const Decoder *d)
+{
+    const Moe *m = d->moe;
+    bool turns = true;
+    for (int64_t i = 0; i < d->n_layer; i++)
+        if (!d->layer[i].is_sparse && !d->layer[i].window) turns = d->layer[i].n_rope;
+    hf_put_text(t, "expert_selection_fn", m->score == SCORE_SIGMOID ? "sigmoid" : "softmax");
+    hf_put_text(t, "shared_expert_combination_strategy",
+                m->shared_factor == 0.5 ? "average" : "sum");
+    hf_put_int(t, "num_shared_experts", m->shared_hidden / m->hidden);
+    if (d->hidden) hf_put_int(t, "prefix_dense_intermediate_size", d->hidden);
+    hf_put_int(t, "prefix_dense_sliding_window_pattern", turns ? 1 : 2);
+    if (d->head_norm->type != NORM_LAYER) hf_put_double(t, "rms_norm_eps", d->head_norm->eps);
+}
+
 static void put_plain_router(Text *t, const Decoder *d, const HfFamily *f)
 {
     const Moe *m = d->moe;
@@ -89,6 +104,7 @@ static void put_plain_router(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_bool(t, "norm_topk_prob", m->normalize);
     hf_put_double(t, "router_aux_loss_coef", m->aux_loss);
     if (f->phimoe_keys) hf_put_double(t, "router_jitter_noise", m->near);
+    if (f->cohere_moe) put_cohere(t, d);
     if (f->keys.use_expert_bias) hf_put_bool(t, "use_expert_bias", moe_has_biases(m));
     if (f->factor_key) hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
     if (f->first_sparse_key) hf_put_int(t, f->first_sparse_key, first_sparse(d));

@@ -111,7 +111,7 @@ static Value *shared_expert(Graph *g, Value *x, const Moe *m)
     if (m->shared_gate)
         y = sigmoid_gate(g, y, reshape(g, "bso->b(so)", NULL, linear(g, "gate", x, &one)));
     graph_leave(g);
-    return y;
+    return multiplied(g, y, m->shared_factor != 0 ? m->shared_factor : 1);
 }
 
 /* Weights [b s k] of experts times what each has learned. */

@@ -24,6 +24,7 @@ typedef struct Moe {
     double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */
     int overflow;    /* what is done with more: MoeOverflow */
     int64_t shared_hidden;   /* width of an expert that every token goes through; 0: none */
+    double shared_factor;    /* that what it gives is multiplied by; 0: as 1 */
     bool shared_gate;        /* what it gives counts by the sigmoid of a product of the token */
     double aux_loss, z_loss; /* weights of the penalties */
     bool bias;               /* of the router and of the experts */

@@ -452,6 +452,24 @@ static const Pair pairs[] = {
       DECODER_SETTINGS "norm: {eps: 1e-4, weight: false}, embedding_norm: true, qk_norm: head, "
                        "qk_norm_before_rope: false, rope: {}, logit_cap: 15.0, gated: false, "
                        "activation: relu_squared" },
+    { SIZES "\"model_type\": \"cohere2_moe\", \"head_dim\": 4, \"sliding_window\": 5, "
+            "\"sliding_window_pattern\": 2, \"num_experts\": 4, \"num_shared_experts\": 2, "
+            "\"first_k_dense_replace\": 1, \"prefix_dense_intermediate_size\": 12, "
+            "\"logit_scale\": 0.5",
+      DECODER_SETTINGS
+      "norm: {type: layer, eps: 1e-5}, residual: one_norm, rope: {}, "
+      "logit_divisor: 2.0, layers: [{}, {window: 5, sparse: true}, {no_rope: true, "
+      "sparse: true}, {window: 5, sparse: true}], mixture: {n_experts: 4, top_k: "
+      "2, hidden: 12, factor: 0.5, shared_hidden: 24, shared_factor: 0.5}" },
+    { SIZES "\"model_type\": \"cohere2_moe\", \"head_dim\": 4, \"sliding_window\": null, "
+            "\"num_experts\": 4, \"expert_selection_fn\": \"sigmoid\", \"norm_topk_prob\": false, "
+            "\"num_shared_experts\": 1, \"shared_expert_combination_strategy\": \"sum\", "
+            "\"rms_norm_eps\": 1e-5, \"logit_scale\": 1.0, \"mlp_layer_types\": [\"dense\", "
+            "\"sparse\", \"sparse\", \"sparse\"]",
+      DECODER_SETTINGS
+      "residual: one_norm, rope: {}, layers: [{}, {count: 3, no_rope: true, sparse: "
+      "true}], mixture: {n_experts: 4, top_k: 2, hidden: 12, score: sigmoid, "
+      "normalize: false, shared_hidden: 12}" },
     { SIZES "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"lm_head_bias\": true, "
             "\"rope_parameters\": {\"rope_type\": \"longrope\", \"rope_theta\": 10000.0, "
             "\"short_factor\": [1.0, 2.0], \"long_factor\": [2.0, 4.0], \"short_mscale\": 1.25, "
