@@ -5,7 +5,7 @@
 
 static const char *const norm_types[] = { "rms", "layer", NULL };
 static const char *const qk_norms[] = { "none", "head", "each_head", "width", NULL };
-static const char *const scores[] = { "softmax", "sigmoid", NULL };
+static const char *const scores[] = { "softmax", "sigmoid", "mixer", NULL };
 static const char *const overflows[] = { "drop", "stop", NULL };
 
 /* Beyond any model: products of two fit in 64 bits. */
@@ -88,7 +88,8 @@ static const Field mixture_fields[] = {
     FIELD_INT(Moe, n_experts, NULL, 1, 65536, "number of experts"),
     FIELD_INT(Moe, top_k, NULL, 1, 65536, "experts of a token"),
     FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
-    FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits"),
+    FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits; mixer: one expert after the other, each by a softmax over those left that are near it"),
+    FIELD_FLOAT(Moe, near, "0.0", 0, 1, "mixer: half of the distance, in shares of logits, up to which experts count beside the one that is chosen"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
     FIELD_FLOAT(Moe, sum_eps, "0.0", 0, 1, "added to the sum that they are divided by then"),
     FIELD_BOOL(Moe, weigh_inputs, "false", "the weights multiply what a token's experts read, instead of what they give"),
@@ -99,6 +100,7 @@ static const Field mixture_fields[] = {
     FIELD_CHOICE(Moe, overflow, "drop", overflows, "what is done with more: dropped and counted, or the training stops"),
     FIELD_BOOL(Moe, bias, "false", "biases of the router and of the experts"),
     FIELD_INT(Moe, shared_hidden, "0", 0, MOST, "width of an expert that every token goes through; 0: none"),
+    FIELD_FLOAT(Moe, shared_factor, "1.0", 0, INFINITY, "multiplies what that one gives", .flags = FIELD_OPEN_MIN),
     FIELD_BOOL(Moe, shared_gate, "false", "what that one gives counts by the sigmoid of a product of the token"),
     FIELD_BOOL(Moe, expert_scale, "false", "the weights are multiplied by a learned number of each expert, too"),
     FIELD_BOOL(Moe, beside_ffn, "false", "sparse blocks have the feed-forward layer, too; the mixture reads the stream behind a norm of its own, and what each of the two gives goes through one"),

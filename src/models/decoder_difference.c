@@ -163,9 +163,9 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
     return NULL;
 }
 
-static double factor_of(const Moe *m)
+static double factor_of(double given)
 {
-    return m->factor != 0 ? m->factor : 1;
+    return given != 0 ? given : 1;
 }
 
 static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
@@ -175,11 +175,12 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "experts of a token", (double)x->top_k, (double)y->top_k);
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
     if (!e) e = number(a, "router score", x->score, y->score);
+    if (!e) e = number(a, "distance of experts that count", x->near, y->near);
     if (!e) e = flag(a, "gate of experts", !x->is_plain, !y->is_plain);
     if (!e) e = flag(a, "router weights of what experts read", x->weigh_inputs, y->weigh_inputs);
     if (!e) e = flag(a, "router weights of sum 1", x->normalize, y->normalize);
     if (!e) e = number(a, "what is added to that sum", x->sum_eps, y->sum_eps);
-    if (!e) e = number(a, "router factor", factor_of(x), factor_of(y));
+    if (!e) e = number(a, "router factor", factor_of(x->factor), factor_of(y->factor));
     if (!e) e = flag(a, "factors of experts", x->expert_scale, y->expert_scale);
     if (!e) e = flag(a, "feed-forward layer beside experts", x->beside_ffn, y->beside_ffn);
     if (!e) e = flag(a, "norm of the router", x->router_norm, y->router_norm);
@@ -188,6 +189,9 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "groups of a token", (double)x->top_groups, (double)y->top_groups);
     if (!e) e = flag(a, "router biases", moe_has_biases(x), moe_has_biases(y));
     if (!e) e = number(a, "capacity", x->capacity, y->capacity);
+    if (!e)
+        e = number(a, "factor of shared experts", factor_of(x->shared_factor),
+                   factor_of(y->shared_factor));
     if (!e) e = flag(a, "gate of shared experts", x->shared_gate, y->shared_gate);
     if (!e)
         e = number(a, "shared experts' width", (double)x->shared_hidden, (double)y->shared_hidden);

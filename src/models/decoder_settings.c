@@ -68,6 +68,8 @@ static Error *check_mixture(const DecoderSettings *s)
     for (int64_t i = 0; i < s->layers.n; i++) any |= s->layers.item[i].sparse;
     if (s->mixture && s->mixture->shared_gate && !s->mixture->shared_hidden)
         return error_new("mixture: shared_gate needs shared_hidden");
+    if (s->mixture && s->mixture->shared_factor != 1 && !s->mixture->shared_hidden)
+        return error_new("mixture: shared_factor needs shared_hidden");
     if (s->mixture && s->mixture->beside_ffn && s->residual != RESIDUAL_SERIAL)
         return error_new("mixture: beside_ffn needs residual: serial");
     if (s->mixture && s->mixture->router_norm && !s->mixture->beside_ffn)
@@ -78,6 +80,12 @@ static Error *check_mixture(const DecoderSettings *s)
     if (s->mixture->top_k > s->mixture->n_experts)
         return error_new("mixture: top_k %lld is above n_experts %lld",
                          (long long)s->mixture->top_k, (long long)s->mixture->n_experts);
+    const Moe *m = s->mixture;
+    const bool mixes = m->score == SCORE_MIXER;
+    if (!mixes && m->near > 0) return error_new("mixture: near is of score: mixer");
+    if (mixes && (m->normalize || m->factor != 1 || m->n_groups || moe_has_biases(m)))
+        return error_new("mixture: score mixer gives weights as they are: it needs normalize: "
+                         "false, factor: 1.0, and neither n_groups nor balance_rate");
     const char *why = moe_groups_wrong(s->mixture);
     return why ? error_new("mixture: %s", why) : NULL;
 }

@@ -20,15 +20,14 @@ static const Field fields[] = {
 static Error *read_options(HfReading *r)
 {
     HfConfig *c = &r->c;
-    Options o = { 0 };
+    const Options *o = r->own;
     int64_t *hidden = NEW(r->arena, int64_t);
-    TRY(hf_read_fields(r, fields, &o));
-    if (o.apply_residual_connection_post_layernorm)
+    if (o->apply_residual_connection_post_layernorm)
         return hf_unknown(r, "apply_residual_connection_post_layernorm", "only false is");
-    if (o.n_embed) c->hidden_size = *o.n_embed;
+    if (o->n_embed) c->hidden_size = *o->n_embed;
     *hidden = 4 * c->hidden_size;
     c->intermediate_size = hidden;
-    c->max_position_embeddings = o.seq_length;
+    c->max_position_embeddings = o->seq_length;
     c->hidden_act = NULL; /* the class has one activation */
     return NULL;
 }
@@ -40,4 +39,6 @@ static void write_options(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_double(t, "attention_dropout", d->attention_dropout);
 }
 
-const HfDialect hf_bloom = { .fields = fields, .read = read_options, .write = write_options };
+const HfDialect hf_bloom = {
+    .fields = fields, .size = sizeof(Options), .read = read_options, .write = write_options
+};

@@ -1,43 +1,8 @@
 /* hf_config.c - reads config.json, in the spelling of transformers 4 and 5. */
 #include "base/file.h"
-#include "config/field_read.h"
 #include "models/hf_config_parts.h"
 #include "ops/clamped_swiglu.h"
 #include <string.h>
-
-Error *hf_unknown(const HfReading *r, const char *key, const char *allowed)
-{
-    const Yaml *v = yaml_get(r->root, key);
-    if (!v) return error_new("%s: %s is missing; %s", yaml_place(r->arena, r->root), key, allowed);
-    return error_new("%s: %s: %s is not known; %s", yaml_place(r->arena, v), key,
-                     yaml_show(r->arena, v), allowed);
-}
-
-double hf_number(const Yaml *map, const char *key, double otherwise)
-{
-    const Yaml *v = yaml_get(map, key);
-    return v && (v->type == YAML_INT || v->type == YAML_FLOAT) ? v->number : otherwise;
-}
-
-const int64_t *hf_count(const HfReading *r, const char *key)
-{
-    const Yaml *v = yaml_get(r->root, key);
-    return v && v->type == YAML_INT ? &v->integer : NULL;
-}
-
-const char *hf_text(const HfReading *r, const char *key)
-{
-    const Yaml *v = yaml_get(r->root, key);
-    return v && v->type == YAML_STRING ? v->text : NULL;
-}
-
-Error *hf_read_fields(const HfReading *r, const Field *fields, void *to)
-{
-    Problems problems = { .arena = r->arena };
-    FieldReader reader = { .arena = r->arena, .problems = &problems };
-    fields_fill(&reader, fields, r->root, true, to);
-    return problems_error(&problems);
-}
 
 static Error *read_activation(HfReading *r)
 {
@@ -97,7 +62,8 @@ static const Norm *norm_of(HfReading *r, int64_t width)
     const char *key = f->eps_key ? f->eps_key : "rms_norm_eps";
     const Norm n = { .type = f->layer_norm ? NORM_LAYER : NORM_PYTORCH_RMS,
                      .width = width,
-                     .eps = bare || f->own_eps ? f->eps : hf_number(r->root, key, f->eps),
+                     .eps = (bare && f->layer_norm) || f->own_eps ? f->eps
+                                                                  : hf_number(r->root, key, f->eps),
                      .has_weight = !bare,
                      .has_bias = f->norm_bias && !bare,
                      .from_one = f->from_one };
@@ -238,7 +204,7 @@ static double attention_scale(const HfReading *r)
 /* null means none, silence what the class has. */
 static double cap(const HfReading *r, const char *key, const double *given, double of_class)
 {
-    if (!r->family->soft_caps) return 0;
+    if (!r->family->soft_caps && of_class == 0) return 0;
     if (given) return *given;
     return yaml_get(r->root, key) ? 0 : of_class;
 }
@@ -294,7 +260,7 @@ static void read_biases(const HfReading *r)
     d->out_bias = all || f->out_bias || (attention && !f->qkv_alone) ||
                   option(k->attention_out_bias, c->attention_out_bias, false);
     d->ffn_bias = all || f->ffn_bias || option(k->mlp_bias, c->mlp_bias, f->ffn_biased);
-    d->head_bias = f->head_bias;
+    d->head_bias = f->head_bias || (k->lm_head_bias && c->lm_head_bias);
 }
 
 /* The whole model decides, where it says so. */
@@ -311,10 +277,17 @@ static bool is_tied(const HfReading *r)
 static bool has_no_experts(const HfReading *r)
 {
     const int64_t *n = r->c.num_local_experts;
-    if (r->family->gemma4_keys) return !r->c.enable_moe_block;
+    if (r->no_experts) return true;
     if (r->blocks) return !strchr(r->blocks, 'E');
     if (r->family->keys.layer_periods) return *(n ? n : r->c.num_experts) == 1;
     return r->family->shared_alone && n && *n == 0;
+}
+
+static Error *read_own(HfReading *r, const HfDialect *dialect)
+{
+    r->own = arena_alloc(r->arena, dialect->size);
+    TRY(hf_read_fields(r, dialect->fields, r->own));
+    return dialect->read ? dialect->read(r) : NULL;
 }
 
 static Error *read_decoder(HfReading *r)
@@ -324,7 +297,7 @@ static Error *read_decoder(HfReading *r)
     Decoder *d = r->d;
     d->name = "huggingface_pretrained_model";
     d->block_class = f->block_class;
-    if (f->dialect) TRY(f->dialect->read(r));
+    if (f->dialect) TRY(read_own(r, f->dialect));
     if (d->alibi == 0) d->alibi = f->alibi;
     TRY(read_sizes(r));
     TRY(refuse(r));
@@ -352,8 +325,7 @@ static Error *read_decoder(HfReading *r)
     TRY(bound_gates(r));
     TRY(read_dropout(r));
     read_norms(r);
-    if (f->llama4_keys) hf_read_llama4(r);
-    if (f->gemma4_keys) TRY(hf_read_gemma4(r));
+    if (f->dialect && f->dialect->adjust) TRY(f->dialect->adjust(r));
     if (f->both_mixers) TRY(hf_read_multipliers(r));
     if (f->linear) TRY(hf_read_linear(r));
     if (f->short_conv) TRY(hf_read_conv(r));

@@ -188,8 +188,8 @@ Error *hf_read_layers(HfReading *r)
                                    .is_sparse = is_sparse(r, i) };
     }
     TRY(read_bases(r, layer));
-    if (r->family->gemma4_keys) TRY(hf_read_gemma4_layers(r, layer));
-    if (r->family->llama4_keys) TRY(hf_read_llama4_layers(r, layer));
+    const HfDialect *dialect = r->family->dialect;
+    if (dialect && dialect->layers) TRY(dialect->layers(r, layer));
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];
         layer[i].is_sparse = true;

@@ -108,11 +108,15 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
     m->has_biases = f->sigmoids && (!f->keys.use_expert_bias || c->use_expert_bias);
     if (m->normalize) m->sum_eps = f->sum_eps;
     if (f->factor_key) m->factor = hf_number(r->root, f->factor_key, 1);
+    if (f->mixer) {
+        m->score = SCORE_MIXER;
+        m->near = hf_number(r->root, "router_jitter_noise", 0.01);
+        return m->top_k == 2 ? NULL : hf_unknown(r, "num_experts_per_tok", "only 2 is");
+    }
     if (c->router_jitter_noise > 0)
         return hf_unknown(r, "router_jitter_noise", "only 0.0 is: there is no noise in the router");
     TRY(read_shared(r, m));
-    if (f->llama4_keys) hf_read_llama4_router(m);
-    return NULL;
+    return f->dialect && f->dialect->router ? f->dialect->router(r, m) : NULL;
 }
 
 /* The groups that a token's experts are chosen from; none where that is all of them. */
@@ -177,7 +181,6 @@ Error *hf_read_moe(HfReading *r)
     *m = (Moe){ .activation = r->d->activation, .is_plain = r->family->plain };
     TRY(r->family->shared_experts ? read_shared_router(r, m)
         : r->family->ernie_moe    ? read_ernie_router(r, m)
-        : r->family->gemma4_keys  ? hf_read_gemma4_router(r, m)
                                   : read_plain_router(r, m));
     if (m->top_k > m->n_experts)
         return hf_unknown(r, "num_experts_per_tok", "it is more than there are experts");

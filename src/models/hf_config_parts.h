@@ -88,15 +88,8 @@ typedef struct HfConfig {
     const char *position_embedding_type;
     IntList attn_layer_indices;
     const IntList *full_attn_idxs;
-    const Yaml *attention_chunk_size, *attn_temperature_tuning;
-    int64_t floor_scale, interleave_moe_layer_step;
-    double attn_scale;
-    const IntList *moe_layers;
-    const int64_t *intermediate_size_mlp;
-    int64_t global_head_dim, num_kv_shared_layers;
-    const int64_t *num_global_key_value_heads, *hidden_size_per_layer_input, *top_k_experts;
-    bool attention_k_eq_v, enable_moe_block;
-    const Yaml *per_layer_config;
+    bool lm_head_bias;
+    double input_jitter_noise;
     int64_t conv_L_cache, block_multiple_of;
     bool conv_bias, use_expert_bias, block_auto_adjust_ff_dim;
     const int64_t *block_ff_dim;
@@ -114,7 +107,10 @@ typedef struct HfReading {
     const HfFamily *family;
     HfConfig c;
     Decoder *d;
+    void *own;          /* what the dialect's fields were read into */
     bool bare_norms;    /* without weights and biases */
+    bool no_experts;    /* although the class may have some */
+    double theta;       /* of positions, if config.json is silent; 0: that of the family */
     const char *blocks; /* a letter for each, of a class whose blocks are one layer: M is a state
                            space, * attention, - a feed-forward layer, E a mixture; else NULL */
 } HfReading;
@@ -139,15 +135,6 @@ const char *hf_text(const HfReading *r, const char *key);
 Error *hf_read_blocks(HfReading *r);
 /* hf_config_family.c: sets the family by model_type and class. */
 Error *hf_find_family(HfReading *r);
-/* hf_config_llama4.c: sets what Llama 4 has otherwise, after the norms. */
-void hf_read_llama4(HfReading *r);
-/* Of its mixture, and of its layers. */
-void hf_read_llama4_router(Moe *m);
-Error *hf_read_llama4_layers(HfReading *r, DecoderLayer *layer);
-/* hf_config_gemma4.c: likewise, of Gemma 4. */
-Error *hf_read_gemma4(HfReading *r);
-Error *hf_read_gemma4_router(const HfReading *r, Moe *m);
-Error *hf_read_gemma4_layers(HfReading *r, DecoderLayer *layer);
 /* hf_config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
 /* Blocks for later tokens, of a class that has them. */

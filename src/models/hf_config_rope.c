@@ -83,6 +83,14 @@ static Error *read_longrope(const HfReading *r, const Yaml *p, RopeScaling *out)
     if (!(out->factor > 0)) out->factor = (double)r->d->sequence_length / (double)out->original;
     out->attention =
         hf_number(p, "attention_factor", rope_long_attention(out->factor, out->original));
+    if (r->family->keys.mscale) {
+        const double of_short = hf_number(p, "short_mscale", -1);
+        if (of_short < 0) return missing(r, p, "short_mscale", "longrope");
+        if (hf_number(p, "long_mscale", -1) != of_short)
+            return error_new("%s: long_mscale must be the same number as short_mscale",
+                             yaml_place(r->arena, p));
+        out->attention = of_short;
+    }
     out->short_factors.n = out->long_factors.n = out->width;
     TRY(read_factors(r, p, "short_factor", &out->short_factors));
     return read_factors(r, p, "long_factor", &out->long_factors);
@@ -124,6 +132,10 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeSca
                          "1 on are known",
                          yaml_place(r->arena, yaml_get(p, "alpha")), alpha, out->base);
     }
+    if (r->family->keys.mscale && kind != ROPE_LONG)
+        return error_new("%s: rope scaling %s is not known; the class has numbers for default and "
+                         "longrope",
+                         yaml_place(r->arena, type), type->text);
     if (!rope_scaling_choices[kind])
         return error_new("%s: rope scaling %s is not known; known are default, linear, dynamic, "
                          "llama3, yarn, longrope",
@@ -165,7 +177,7 @@ static void scale_scores(const HfReading *r, const Yaml *p, const RopeScaling *s
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
 {
     const HfConfig *c = &r->c;
-    if (r->family->gemma4_keys) return NULL; /* with the widths of its layers */
+    if (r->family->dialect && r->family->dialect->own_ropes) return NULL;
     if (r->family->own_rope) {
         TRY(read_rope(r, NULL, r->family->theta, full));
         *local = *full;
@@ -177,7 +189,8 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
     if (r->family->scaled_rope && !v5 && !v4)
         return hf_unknown(r, "rope_parameters", "the class needs them");
     const char *key = r->family->theta_key ? r->family->theta_key : "rope_theta";
-    const double theta = hf_number(r->root, key, r->family->theta);
+    const double silent = r->theta != 0 ? r->theta : r->family->theta,
+                 theta = hf_number(r->root, key, silent);
     const Yaml *of_full = yaml_get(v5, "full_attention"),
                *of_local = yaml_get(v5, "sliding_attention");
     if (of_full || of_local) {

@@ -62,8 +62,7 @@ static Error *read_options(HfReading *r)
 {
     static const int64_t one = 1;
     HfConfig *c = &r->c;
-    Options *o = NEW(r->arena, Options);
-    TRY(hf_read_fields(r, fields, o));
+    const Options *o = r->own;
     const bool is_new = o->new_decoder_architecture;
     if (o->alibi) return hf_unknown(r, "alibi", "only false is: positions turn");
     TRY(is_new ? check_new(r, o) : check_old(r, o));
@@ -102,4 +101,6 @@ static void write_options(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_layers(t, d, f);
 }
 
-const HfDialect hf_falcon = { .fields = fields, .read = read_options, .write = write_options };
+const HfDialect hf_falcon = {
+    .fields = fields, .size = sizeof(Options), .read = read_options, .write = write_options
+};

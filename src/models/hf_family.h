@@ -10,18 +10,27 @@
 struct HfReading;
 struct HfFamily;
 
-/* A class whose options are called or combined as in no other; a file for each, hf_NAME.c. */
+/* What a class has of its own in config.json, or calls as no other; a file for each, hf_NAME.c. */
 typedef struct HfDialect {
-    const Field *fields; /* the options that no other class has; ends with an empty row */
-    /* Reads them, and puts what they mean in the place of the options of others and into the
-     * description, before those are read. */
+    const Field *fields; /* the options that no other class has, [empty row at the end] */
+    size_t size;         /* of the struct that they are read into, HfReading.own */
+    /* NULL, each: nothing. Before other options are read: puts its own in their place. */
     Error *(*read)(struct HfReading *r);
-    /* Appends the members of config.json that say what the description does. */
+    /* After the sizes, norms and scales. */
+    Error *(*adjust)(struct HfReading *r);
+    /* After the usual options of its mixture; after the usual ones of all layers. */
+    Error *(*router)(const struct HfReading *r, Moe *m);
+    Error *(*layers)(struct HfReading *r, DecoderLayer *layer);
+    /* Appends the members of config.json that say what the description does; NULL: those of
+     * Llama's class, and then `add`. */
     void (*write)(Text *t, const Decoder *d, const struct HfFamily *f);
+    void (*add)(Text *t, const Decoder *d);
     const char *other_class; /* is its class, too; NULL: none */
+    bool own_ropes;          /* `layers` reads how positions turn, and `add` writes it */
 } HfDialect;
 
-extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt;
+extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt, hf_dbrx, hf_llama4,
+    hf_gemma4, hf_cohere2_moe;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -40,17 +49,19 @@ typedef struct HfKeys {
     bool mlp_layer_types;
     bool num_nextn_predict_layers; /* blocks for later tokens come behind the others, each a
                                       mixture */
-    bool rotary_dim;               /* may say how many features of a head turn */
-    bool position_embedding_type;  /* positions turn where it says so */
-    bool attn_layer_indices;       /* a list of the layers that have attention, where half of a head
-                                      turns, whatever config.json says */
-    bool use_expert_bias;          /* routers have biases for the choice */
-    bool block_ff_dim;             /* and what else the width of feed-forward layers follows from */
-    bool mup_enabled;              /* embeddings are multiplied by the root of the width */
-    bool multi_query;              /* one key head, else as many as query heads */
-    bool layer_rope_theta;         /* the base of each layer; 0: its positions do not turn */
-    bool use_post_norm;            /* norms after a layer, too, unless it is false */
-    bool layer_periods;            /* say which layers have attention, and which are sparse */
+    bool lm_head_bias;
+    bool mscale;     /* longrope has factors of its own, short_mscale and long_mscale */
+    bool rotary_dim; /* may say how many features of a head turn */
+    bool position_embedding_type; /* positions turn where it says so */
+    bool attn_layer_indices;      /* a list of the layers that have attention, where half of a head
+                                     turns, whatever config.json says */
+    bool use_expert_bias;         /* routers have biases for the choice */
+    bool block_ff_dim;            /* and what else the width of feed-forward layers follows from */
+    bool mup_enabled;             /* embeddings are multiplied by the root of the width */
+    bool multi_query;             /* one key head, else as many as query heads */
+    bool layer_rope_theta;        /* the base of each layer; 0: its positions do not turn */
+    bool use_post_norm;           /* norms after a layer, too, unless it is false */
+    bool layer_periods;           /* say which layers have attention, and which are sparse */
 } HfKeys;
 
 /* What a window is in layers that config.json does not list in layer_types. */
@@ -123,6 +134,7 @@ typedef struct HfFamily {
     bool side_by_side;       /* attention and feed-forward layers */
     bool one_norm;           /* where they are, they read one norm */
     bool interleaved;        /* features that turn together lie side by side */
+    bool turns_back;         /* pairs turn the other way: as if the halves of a head were swapped */
     bool heads_divide_width; /* even if head_dim is given */
     bool heads_fill_width;   /* they are as wide as the width divided by their number */
     bool sharded_heads;      /* their rows, in HF_SHARDS equal parts */
@@ -165,8 +177,8 @@ typedef struct HfFamily {
     bool shared_experts;      /* some, beside a router of sigmoids with biases for the choice */
     bool ernie_moe;           /* the same by a softmax, in layers of an interval */
     bool no_expert_groups;    /* a token's experts are chosen from all */
+    bool mixer;               /* scores of the router are weighed against near ones; two count */
     const HfDialect *dialect; /* NULL: options are called as Llama's are */
-    bool llama4_keys, gemma4_keys;
     HfKeys keys;
     HfWindows windows;
     /* What holds where config.json is silent; sizes of 0: it must not be. */

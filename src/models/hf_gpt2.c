@@ -27,16 +27,15 @@ static Error *read_options(HfReading *r)
     static const int64_t one = 1;
     const HfFamily *f = r->family;
     HfConfig *c = &r->c;
-    Options o = { 0 };
+    const Options *o = r->own;
     int64_t *hidden = NEW(r->arena, int64_t);
-    TRY(hf_read_fields(r, fields, &o));
-    *hidden = o.n_inner ? *o.n_inner : 4 * c->hidden_size;
+    *hidden = o->n_inner ? *o->n_inner : 4 * c->hidden_size;
     c->intermediate_size = hidden;
-    c->attention_dropout = o.attn_pdrop;
-    c->num_key_value_heads = f->keys.multi_query && o.multi_query ? &one : NULL;
+    c->attention_dropout = o->attn_pdrop;
+    c->num_key_value_heads = f->keys.multi_query && o->multi_query ? &one : NULL;
     if (!f->scale_by_layer) return NULL;
-    r->d->attention_scale = o.scale_attn_weights ? 0 : 1;
-    r->d->scale_by_layer = o.scale_attn_by_inverse_layer_idx;
+    r->d->attention_scale = o->scale_attn_weights ? 0 : 1;
+    r->d->scale_by_layer = o->scale_attn_by_inverse_layer_idx;
     return NULL;
 }
 
@@ -56,4 +55,6 @@ static void write_options(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_bool(t, "scale_attn_by_inverse_layer_idx", d->scale_by_layer);
 }
 
-const HfDialect hf_gpt2 = { .fields = fields, .read = read_options, .write = write_options };
+const HfDialect hf_gpt2 = {
+    .fields = fields, .size = sizeof(Options), .read = read_options, .write = write_options
+};

@@ -71,15 +71,14 @@ static Error *read_options(HfReading *r)
 {
     static const int64_t of_class = OF_CLASS;
     HfConfig *c = &r->c;
-    Options o = { 0 };
+    const Options *o = r->own;
     int64_t *hidden = NEW(r->arena, int64_t);
-    TRY(hf_read_fields(r, fields, &o));
     *hidden = 4 * c->hidden_size;
-    if (o.num_layers) c->num_hidden_layers = o.num_layers;
+    if (o->num_layers) c->num_hidden_layers = o->num_layers;
     if (!c->num_hidden_layers) c->num_hidden_layers = &of_class;
     if (!c->num_attention_heads) c->num_attention_heads = c->num_heads;
     if (!c->intermediate_size) c->intermediate_size = hidden;
-    return read_kinds(r, &o);
+    return read_kinds(r, o);
 }
 
 static void write_kind(Text *item, const DecoderLayer *l, int64_t i)
@@ -102,4 +101,6 @@ static void write_options(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_double(t, "attention_dropout", d->attention_dropout);
 }
 
-const HfDialect hf_gpt_neo = { .fields = fields, .read = read_options, .write = write_options };
+const HfDialect hf_gpt_neo = {
+    .fields = fields, .size = sizeof(Options), .read = read_options, .write = write_options
+};

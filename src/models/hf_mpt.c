@@ -89,18 +89,17 @@ static Error *refuse(const HfReading *r, const Options *o)
 static Error *read_options(HfReading *r)
 {
     HfConfig *c = &r->c;
-    Options o = { 0 };
+    const Options *o = r->own;
     int64_t *hidden = NEW(r->arena, int64_t);
-    TRY(hf_read_fields(r, fields, &o));
-    TRY(refuse(r, &o));
-    if (o.d_model) c->hidden_size = *o.d_model;
-    *hidden = o.expansion_ratio * c->hidden_size;
+    TRY(refuse(r, o));
+    if (o->d_model) c->hidden_size = *o->d_model;
+    *hidden = o->expansion_ratio * c->hidden_size;
     c->intermediate_size = hidden;
-    if (o.n_heads) c->num_attention_heads = o.n_heads;
-    if (o.n_layers) c->num_hidden_layers = o.n_layers;
-    c->max_position_embeddings = o.max_seq_len;
+    if (o->n_heads) c->num_attention_heads = o->n_heads;
+    if (o->n_layers) c->num_hidden_layers = o->n_layers;
+    c->max_position_embeddings = o->max_seq_len;
     c->hidden_act = NULL; /* the class has one activation */
-    return read_attention(r, o.attn_config);
+    return read_attention(r, o->attn_config);
 }
 
 /* The class computes with its own alibi_bias_max, whatever the file says; its dropout is a whole
@@ -122,6 +121,8 @@ static void write_options(Text *t, const Decoder *d, const HfFamily *f)
 }
 
 /* The other class is what its authors call it. */
-const HfDialect hf_mpt = {
-    .fields = fields, .read = read_options, .write = write_options, .other_class = "MPTForCausalLM"
-};
+const HfDialect hf_mpt = { .fields = fields,
+                           .size = sizeof(Options),
+                           .read = read_options,
+                           .write = write_options,
+                           .other_class = "MPTForCausalLM" };

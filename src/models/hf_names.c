@@ -473,6 +473,35 @@ const HfName hf_llama4_names[] = {
     { 0 },
 };
 
+const HfName hf_dbrx_names[] = {
+    { "transformer.wte.*", "transformer.wte.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "transformer.blocks.%.norm_attn_norm.norm_1.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.blocks.%.norm_attn_norm.norm_2.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*",
+      HF_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*", HF_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*",
+      HF_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.blocks.%.norm_attn_norm.attn.out_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "transformer.blocks.%.ffn.router.layer.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "transformer.blocks.%.ffn.experts.mlp.w1",
+      HF_STACKED_FLAT_ROWS },
+    { "transformer.h.%.mlp.experts.V.weight", "transformer.blocks.%.ffn.experts.mlp.v1",
+      HF_STACKED_FLAT_ROWS },
+    { "transformer.h.%.mlp.experts.W_2.weight", "transformer.blocks.%.ffn.experts.mlp.w2",
+      HF_STACKED_FLAT },
+    { "transformer.lm_head_norm.*", "transformer.norm_f.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_nanochat_names[] = {
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.fc1.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.fc2.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_persimmon_names[] = {
     { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.query_key_value.*",
       HF_HEAD_QUERIES },

@@ -59,6 +59,8 @@ typedef enum HfLayout {
     HF_STACKED_ODD,
     HF_STACKED_FIRST_COLUMNS, /* likewise, as half of the columns of each */
     HF_STACKED_SECOND_COLUMNS,
+    HF_STACKED_FLAT,       /* each transposed, one below the other in a matrix */
+    HF_STACKED_FLAT_ROWS,  /* likewise, each as it is */
     HF_STACKED_ROWS,       /* all experts in one tensor, as they are */
     HF_STACKED_FIRST_HALF, /* likewise, as half of the rows of each */
     HF_STACKED_SECOND_HALF,
@@ -91,5 +93,6 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_ernie_moe_names[], hf_falcon_names[], hf_phi_names[], hf_gptj_names[], hf_exaone_moe_names[],
     hf_bigcode_names[], hf_gpt_neo_names[], hf_bloom_names[], hf_mpt_names[], hf_opt_names[],
     hf_granite_swa_names[], hf_granitemoe_swa_names[], hf_hyperclovax_names[], hf_persimmon_names[],
-    hf_codegen_names[], hf_llama4_names[], hf_gemma4_names[], hf_mamba_names[], hf_jamba_names[];
+    hf_codegen_names[], hf_llama4_names[], hf_gemma4_names[], hf_dbrx_names[], hf_nanochat_names[],
+    hf_mamba_names[], hf_jamba_names[];
 #endif

@@ -29,8 +29,7 @@ static Error *read_options(HfReading *r)
 {
     static const double none = 0;
     HfConfig *c = &r->c;
-    Options *o = NEW(r->arena, Options);
-    TRY(hf_read_fields(r, fields, o));
+    const Options *o = r->own;
     if (!o->do_layer_norm_before)
         return hf_unknown(r, "do_layer_norm_before", "only true is: norms are in front of layers");
     if (o->remove_final_layer_norm)
@@ -58,4 +57,6 @@ static void write_options(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_double(t, "attention_dropout", d->attention_dropout);
 }
 
-const HfDialect hf_opt = { .fields = fields, .read = read_options, .write = write_options };
+const HfDialect hf_opt = {
+    .fields = fields, .size = sizeof(Options), .read = read_options, .write = write_options
+};

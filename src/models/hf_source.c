@@ -120,9 +120,11 @@ static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const 
     const bool partly = turns && layer->rope->width && !layer->rope->proportional;
     s->turning = partly ? layer->rope->width : head;
     s->interleaved = turns && f->interleaved;
+    s->swapped = turns && f->turns_back;
     if (gated) s->size[0] *= 2;
     if (is_gates) s->base = head * s->row_stride;
-    if (s->group || (!by_head && !gated && s->turning == head && !s->interleaved)) return;
+    if (s->group || (!by_head && !gated && s->turning == head && !s->interleaved && !s->swapped))
+        return;
     s->head = head;
     s->head_stride = by_head ? 3 * head : gated ? 2 * head : head;
 }
@@ -271,6 +273,16 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
         s->size[0] = rows / d->head_width, s->size[1] = d->head_width;
         return;
     }
+    if (layout == HF_STACKED_FLAT || layout == HF_STACKED_FLAT_ROWS) {
+        if (layout == HF_STACKED_FLAT)
+            place_stacked(s, HF_STACKED, n_dims, size);
+        else
+            place_stacked_rows(s, HF_STACKED_ROWS, size);
+        s->n_dims = 2;
+        s->size[0] *= s->size[1];
+        s->size[1] = s->size[2];
+        return;
+    }
     if (layout >= HF_STACKED_ROWS) {
         place_stacked_rows(s, layout, size);
         return;
@@ -298,8 +310,8 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
 static int64_t place_of(const HfSource *s, int64_t j)
 {
     const int64_t half = s->head / 2, turned = s->turning / 2, still = s->head - s->turning;
-    const bool is_second = j >= half;
-    const int64_t pair = is_second ? j - half : j;
+    const bool in_second = j >= half, is_second = in_second != s->swapped;
+    const int64_t pair = in_second ? j - half : j;
     if (pair >= turned)
         return pair + (is_second ? half : turned) - (s->turns_last ? s->turning : 0);
     return (s->turns_last ? still : 0) +

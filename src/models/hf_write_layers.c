@@ -18,6 +18,8 @@ static void put_rope(Text *t, const char *name, const RopeScaling *s, const HfFa
         hf_put_doubles(&r, "short_factor", &s->short_factors);
         hf_put_doubles(&r, "long_factor", &s->long_factors);
         if (!is_phi3) hf_put_double(&r, "attention_factor", s->attention);
+        if (f->keys.mscale) hf_put_double(&r, "short_mscale", s->attention);
+        if (f->keys.mscale) hf_put_double(&r, "long_mscale", s->attention);
     } else if (s->kind != ROPE_PLAIN)
         hf_put_double(&r, "factor", s->factor);
     if (f->grows) hf_put_double(&r, "llama_4_scaling_beta", s->growth);
@@ -153,18 +155,6 @@ static void put_both_ropes(Text *t, const RopeScaling *full, const RopeScaling *
     text_free(&both);
 }
 
-/* Of queries in layers whose positions do not turn. */
-static void put_growth(Text *t, const Decoder *d)
-{
-    const RopeScaling *s = NULL;
-    for (int64_t i = 0; i < d->n_layer && !s; i++)
-        if (d->layer[i].n_rope && d->layer[i].rope->still) s = d->layer[i].rope;
-    hf_put_bool(t, "attn_temperature_tuning", s);
-    if (!s) return;
-    hf_put_double(t, "attn_scale", s->growth);
-    hf_put_int(t, "floor_scale", s->original);
-}
-
 void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
 {
     const DecoderLayer *local = local_layer(d), *full = hf_turning_layer(d);
@@ -175,15 +165,11 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_optional_int(t, window, local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
     put_kinds(t, d, f);
-    if (f->gemma4_keys) {
-        hf_put_gemma4(t, d);
-        return;
-    }
+    if (f->dialect && f->dialect->own_ropes) return;
     if (f->keys.position_embedding_type)
         hf_put_text(t, "position_embedding_type", full ? "rope" : "nope");
     if (f->keys.layer_rope_theta) hf_put_of_layers(t, "layer_rope_theta", d, put_base);
     if (f->keys.no_rope_layers) hf_put_of_layers(t, "no_rope_layers", d, put_turns);
-    if (f->llama4_keys) put_growth(t, d);
     if (!full) return;
     if (f->windows == HF_WINDOW_NAMED) {
         put_both_ropes(t, full->rope, local && local->n_rope ? local->rope : full->rope, f);

@@ -167,7 +167,6 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     const bool of_experts = all_sparse || (f->keys.layer_periods && !d->hidden);
     const int64_t hidden = of_experts && d->moe ? d->moe->hidden : d->hidden;
     if (hidden && !f->no_dense) hf_put_int(t, "intermediate_size", hidden);
-    if (f->llama4_keys && d->hidden) hf_put_int(t, "intermediate_size_mlp", d->hidden);
     hf_put_int(t, "num_hidden_layers", d->n_layer);
     if (d->n_head_q) {
         hf_put_int(t, "num_attention_heads", d->n_head_q);
@@ -187,6 +186,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_bool(t, "attention_bias", d->qkv_bias && !f->qkv_bias);
     hf_put_bool(t, "mlp_bias", d->ffn_bias);
     if (f->keys.use_bias) hf_put_bool(t, "use_bias", d->ffn_bias);
+    if (f->keys.lm_head_bias) hf_put_bool(t, "lm_head_bias", d->head_bias);
     if (f->keys.use_qkv_bias) hf_put_bool(t, f->biased ? "qkv_bias" : "use_qkv_bias", d->qkv_bias);
     if (f->keys.use_parallel_residual)
         hf_put_bool(t, "use_parallel_residual", d->residual != RESIDUAL_SERIAL);
@@ -203,6 +203,8 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_optional(t, "attn_logit_softcapping", d->attention_cap);
         hf_put_optional(t, "final_logit_softcapping", d->logit_cap);
     }
+    if (!f->soft_caps && f->logit_cap != 0)
+        hf_put_optional(t, "final_logit_softcapping", d->logit_cap);
     if (f->keys.scale_depth) put_scales(t, d);
     if (f->keys.multipliers) put_multipliers(t, d, f->logits_multiplied);
     if (f->keys.use_post_norm) hf_put_bool(t, "use_post_norm", d->attention_post_norm);
@@ -223,8 +225,10 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
 
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
 {
-    if (f->dialect)
-        f->dialect->write(t, d, f);
+    const HfDialect *own = f->dialect;
+    if (own && own->write)
+        own->write(t, d, f);
     else
         put_llama(t, d, f);
+    if (own && own->add) own->add(t, d);
 }

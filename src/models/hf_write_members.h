@@ -26,6 +26,4 @@ void hf_put_selective(Text *t, const Decoder *d, const HfFamily *f);
 void hf_put_periods(Text *t, const Decoder *d);
 /* A layer whose positions turn, one without a window if there is one; NULL: there is none. */
 const DecoderLayer *hf_turning_layer(const Decoder *d);
-/* hf_write_gemma4.c: what only Gemma 4 has. */
-void hf_put_gemma4(Text *t, const Decoder *d);
 #endif

@@ -23,11 +23,6 @@ static void put_shared_alone(Text *t, const Decoder *d)
     hf_put_int(t, "num_experts_per_tok", 0);
 }
 
-static void put_sparse_index(Text *item, const DecoderLayer *l, int64_t i)
-{
-    if (l->is_sparse) text_printf(item, "%lld", (long long)i);
-}
-
 static int64_t first_sparse(const Decoder *d)
 {
     int64_t first = 0;
@@ -88,21 +83,20 @@ static void put_plain_router(Text *t, const Decoder *d, const HfFamily *f)
     if (m->shared_hidden) hf_put_int(t, "shared_expert_intermediate_size", m->shared_hidden);
     hf_put_bool(t, "norm_topk_prob", m->normalize);
     hf_put_double(t, "router_aux_loss_coef", m->aux_loss);
+    if (f->mixer) hf_put_double(t, "router_jitter_noise", m->near);
     if (f->keys.use_expert_bias) hf_put_bool(t, "use_expert_bias", moe_has_biases(m));
     if (f->factor_key) hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
     if (f->first_sparse_key) hf_put_int(t, f->first_sparse_key, first_sparse(d));
     if (f->keys.mlp_layer_types)
         hf_put_of_layers(t, "mlp_layer_types", d, put_ffn_type);
-    else if (f->llama4_keys)
-        hf_put_of_layers(t, "moe_layers", d, put_sparse_index);
-    else if (!f->keys.layer_periods)
+    else if (!f->keys.layer_periods && !(f->dialect && f->dialect->layers))
         hf_put_of_layers(t, "mlp_only_layers", d, put_dense_index);
 }
 
 void hf_put_moe(Text *t, const Decoder *d, const HfFamily *f)
 {
     if (f->shared_alone) put_shared_alone(t, d);
-    if (!f->sparse || !d->moe || f->gemma4_keys) return;
+    if (!f->sparse || !d->moe) return;
     if (f->shared_experts)
         put_shared_router(t, d, f);
     else if (f->ernie_moe)

@@ -8,6 +8,7 @@
 #include "ops/grouped_bias.h"
 #include "ops/grouped_linear.h"
 #include "ops/moe_bias.h"
+#include "ops/moe_mixer.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
 #include "ops/moe_transfer.h"
@@ -110,7 +111,7 @@ static Value *shared_expert(Graph *g, Value *x, const Moe *m)
     if (m->shared_gate)
         y = sigmoid_gate(g, y, reshape(g, "bso->b(so)", NULL, linear(g, "gate", x, &one)));
     graph_leave(g);
-    return y;
+    return multiplied(g, y, m->shared_factor != 0 ? m->shared_factor : 1);
 }
 
 /* Weights [b s k] of experts times what each has learned. */
@@ -138,7 +139,10 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
                              .top_groups = m->top_groups };
     Value *expert, *dropped = NULL, *logits = linear(g, "router", routed, &router);
     Value *bias = balance(g, m);
-    Value *weight = moe_route(g, logits, bias, &route, &expert), *taken = expert;
+    const MoeMixer mixer = { .top_k = m->top_k, .near = m->near };
+    Value *weight = m->score == SCORE_MIXER ? moe_mixer(g, logits, &mixer, &expert)
+                                            : moe_route(g, logits, bias, &route, &expert),
+          *taken = expert;
     weight = scaled_weights(g, m, weight, expert);
     if (m->balance_rate > 0 && sums->training)
         moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));

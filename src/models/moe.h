@@ -4,13 +4,18 @@
 #include "models/layers.h"
 #include "models/model.h"
 
-typedef enum RouterScore { SCORE_SOFTMAX, SCORE_SIGMOID } RouterScore;
+typedef enum RouterScore {
+    SCORE_SOFTMAX,
+    SCORE_SIGMOID,
+    SCORE_MIXER /* ops/moe_mixer.h */
+} RouterScore;
 
 typedef enum MoeOverflow { OVERFLOW_DROPS, OVERFLOW_STOPS } MoeOverflow;
 
 typedef struct Moe {
     int64_t n_experts, top_k, hidden;
     int score;                    /* RouterScore */
+    double near;                  /* of the mixer */
     bool normalize;               /* the weights of a token's experts add up to 1 */
     double sum_eps;               /* added to the sum that they are divided by then */
     bool weigh_inputs;            /* they multiply what the experts read, not what they give */
@@ -19,6 +24,7 @@ typedef struct Moe {
     double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */
     int overflow;    /* what is done with more: MoeOverflow */
     int64_t shared_hidden;   /* width of an expert that every token goes through; 0: none */
+    double shared_factor;    /* that what it gives is multiplied by; 0: as 1 */
     bool shared_gate;        /* what it gives counts by the sigmoid of a product of the token */
     double aux_loss, z_loss; /* weights of the penalties */
     bool bias;               /* of the router and of the experts */

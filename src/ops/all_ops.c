@@ -21,7 +21,7 @@
     OPS(rope) KERNELS(rope) \
     OPS(rope_scaled) \
     OPS(sequence) OPS(patches) OPS(nce) \
-    OPS(moe_route) OPS(moe_rows) KERNELS(moe) OPS(moe_transfer) OPS(moe_bias) OPS(repeat_heads) KERNELS(repeat_heads) OPS(grouped_linear) OPS(grouped_bias) \
+    OPS(moe_route) OPS(moe_mixer) OPS(moe_rows) KERNELS(moe) OPS(moe_transfer) OPS(moe_bias) OPS(repeat_heads) KERNELS(repeat_heads) OPS(grouped_linear) OPS(grouped_bias) \
     OPS(attention) KERNELS(attention) KERNELS(attention_grad) KERNELS(attention_max) \
     OPS(attention_ring) OPS(attention_sink) KERNELS(attention_sink) \
     OPS(cache_write) KERNELS(cache_write) \

@@ -3,6 +3,7 @@
 #include "device/cuda/kernel.h"
 extern "C" {
 #include "ops/grouped_linear.h"
+#include "ops/moe_mixer.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
 }
@@ -127,6 +128,65 @@ KERNEL(moe_route_grad_kernel, 128)
                 else
                     put(c.out[0], i * e + m, a.sigmoid ? slope * s * (1 - s) : s * (slope - flow));
             }
+    }
+}
+
+/* The sum over the logits that count beside the largest one that is left, as choice number j. */
+__device__ static float mixer_sum(const Call &c, const CallTensor &expert, int64_t i, int64_t j,
+                                  float top)
+{
+    const MoeMixer &a = attrs_of<MoeMixer>(c);
+    const int64_t e = c.in[0].size[c.in[0].n_dims - 1];
+    float sum = 0;
+    for (int64_t m = 0; m < e; m++) {
+        bool counts = mixer_counts(top, get(c.in[0], i * e + m), a.near);
+        for (int64_t t = 0; t < j; t++) counts &= get_int(expert, i * a.top_k + t) != m;
+        if (counts) sum += expf(get(c.in[0], i * e + m) - top);
+    }
+    return sum;
+}
+
+/* in: logits; out: weights, experts. */
+KERNEL(moe_mixer_kernel, 128)
+{
+    const int64_t k = attrs_of<MoeMixer>(c).top_k, e = c.in[0].size[c.in[0].n_dims - 1],
+                  n = c.in[0].count / e;
+    for (int64_t i = thread_number(); i < n; i += all_threads())
+        for (int64_t j = 0; j < k; j++) {
+            int32_t best = -1;
+            float top = 0;
+            for (int32_t m = 0; m < e; m++) {
+                const float x = get(c.in[0], i * e + m);
+                bool is_taken = false;
+                for (int64_t t = 0; t < j; t++) is_taken |= get_int(c.out[1], i * k + t) == m;
+                if (is_taken || (best >= 0 && !(x > top))) continue;
+                best = m;
+                top = x;
+            }
+            set(c.out[1], i * k + j, best);
+            put(c.out[0], i * k + j, 1 / mixer_sum(c, c.out[1], i, j, top));
+        }
+}
+
+/* in: logits, experts, gradient of the weights. */
+KERNEL(moe_mixer_grad_kernel, 128)
+{
+    const MoeMixer &a = attrs_of<MoeMixer>(c);
+    const int64_t k = a.top_k, e = c.in[0].size[c.in[0].n_dims - 1], n = c.in[0].count / e;
+    for (int64_t i = thread_number(); i < n; i += all_threads()) {
+        for (int64_t m = 0; m < e; m++) put(c.out[0], i * e + m, 0);
+        for (int64_t j = 0; j < k; j++) {
+            const int32_t own = get_int(c.in[1], i * k + j);
+            const float top = get(c.in[0], i * e + own), sum = mixer_sum(c, c.in[1], i, j, top),
+                        flow = get(c.in[2], i * k + j) / sum;
+            for (int64_t m = 0; m < e; m++) {
+                const float x = get(c.in[0], i * e + m);
+                bool counts = mixer_counts(top, x, a.near);
+                for (int64_t t = 0; t < j; t++) counts &= get_int(c.in[1], i * k + t) != m;
+                const float p = counts ? expf(x - top) / sum : 0;
+                put(c.out[0], i * e + m, get(c.out[0], i * e + m) + flow * ((m == own) - p));
+            }
+        }
     }
 }
 

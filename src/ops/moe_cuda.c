@@ -3,6 +3,7 @@
 #include "device/cuda/cuda.h"
 #include "ops/grouped_linear.h"
 #include "ops/kernels.h"
+#include "ops/moe_mixer.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
 #include <string.h>
@@ -45,6 +46,16 @@ static int run_route(const Launch *l)
 static int run_route_grad(const Launch *l)
 {
     return per_token(l, "moe_route_grad_kernel", sizeof(MoeRoute));
+}
+
+static int run_mixer(const Launch *l)
+{
+    return per_token(l, "moe_mixer_kernel", sizeof(MoeMixer));
+}
+
+static int run_mixer_grad(const Launch *l)
+{
+    return per_token(l, "moe_mixer_grad_kernel", sizeof(MoeMixer));
 }
 
 static int run_share(const Launch *l)
@@ -206,6 +217,8 @@ const KernelDef moe_cuda[] = {
     { "moe_route", "cuda", "any>any i32", CPU_SCALAR, run_route, NULL, serves_route },
     { "moe_route", "cuda", "any any>any i32", CPU_SCALAR, run_route, NULL, serves_route },
     { "moe_route_grad", "cuda", "any i32 any>any", CPU_SCALAR, run_route_grad, NULL, serves_route },
+    { "moe_mixer", "cuda", "any>any i32", CPU_SCALAR, run_mixer, NULL, cuda_floats_fit },
+    { "moe_mixer_grad", "cuda", "any i32 any>any", CPU_SCALAR, run_mixer_grad, NULL, cuda_floats_fit },
     { "moe_share", "cuda", "any i32>any any", CPU_SCALAR, run_share, NULL, cuda_floats_fit },
     { "moe_share_grad", "cuda", "any any>any", CPU_SCALAR, run_share_grad, NULL, cuda_floats_fit },
     { "moe_balance", "cuda", "any any>any", CPU_SCALAR, run_balance, NULL, cuda_floats_fit },

@@ -41,7 +41,7 @@ static int run_table(const Launch *l)
     float frequency[MOST_FREQUENCIES];
     for (int64_t j = 0, d = l->out[0].size[1]; j < d / 2; j++)
         frequency[j] = rounded(rope_frequency(a->base, j, d), a->rounded);
-    return make_table(l, frequency, (RopeFactors){ 1, 0, 1 });
+    return make_table(l, frequency, (RopeFactors){ 1, 0, 1, 0 });
 }
 
 static int run_scaled_table(const Launch *l)

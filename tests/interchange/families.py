@@ -41,6 +41,7 @@ FALCON_H1 = LLAMA | dict(mamba_n_heads=8, mamba_d_head=8, mamba_n_groups=2, mamb
                          attention_in_multiplier=0.8, attention_out_multiplier=0.9, ssm_in_multiplier=1.1, ssm_out_multiplier=1.2,
                          ssm_multipliers=[0.9, 0.8, 1.3, 1.4, 0.6], mlp_multipliers=[1.2, 0.8])
 BARE = {k: LLAMA[k] for k in ("vocab_size", "hidden_size", "bos_token_id", "eos_token_id", "pad_token_id")}
+DBRX = dict(vocab_size=VOCABULARY, d_model=32, n_heads=4, n_layers=3, max_seq_len=SIZE, bos_token_id=None, eos_token_id=None, pad_token_id=None)
 NEMOTRON = {k: v for k, v in LLAMA.items() if k != "num_hidden_layers"} | dict(head_dim=16, mamba_num_heads=8, mamba_head_dim=12, n_groups=2, ssm_state_size=16)
 
 
@@ -227,6 +228,21 @@ FAMILIES = {
                                                                    "sliding_attention": dict(rope_type="default", rope_theta=1e3)})),
     "gemma4_experts": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=6,
                                                    hidden_size_per_layer_input=0, sliding_window=24, enable_moe_block=True, num_experts=6, top_k_experts=3, moe_intermediate_size=20)),
+    "phimoe": ("Phimoe", LLAMA | dict(num_local_experts=5, attention_bias=True, lm_head_bias=True, sliding_window=24, router_jitter_noise=0.2)),
+    "phimoe_longrope": ("Phimoe", LLAMA | dict(num_local_experts=5, original_max_position_embeddings=SIZE) | rope(
+        "longrope", short_factor=[1.0, 1.5, 2.0, 3.0], long_factor=[2.0, 3.0, 4.0, 6.0], original_max_position_embeddings=SIZE, short_mscale=1.25, long_mscale=1.25)),
+    "dbrx": ("Dbrx", DBRX | dict(attn_config=dict(kv_n_heads=2, clip_qkv=0.7, rope_theta=10000.0), ffn_config=dict(ffn_hidden_size=24, moe_num_experts=5, moe_top_k=2))),
+    "dbrx_bare": ("Dbrx", DBRX | dict(rope_parameters=dict(rope_type="default", rope_theta=500000.0),
+        attn_config=dict(kv_n_heads=1, clip_qkv=8, rope_theta=500000.0), ffn_config=dict(ffn_hidden_size=40, moe_num_experts=4, moe_top_k=3, moe_normalize_expert_weights=None,
+                                                                              ffn_act_fn=dict(name="gelu")))),
+    "nanochat": ("NanoChat", LLAMA | dict(final_logit_softcapping=3.0)),
+    "nanochat_biases": ("NanoChat", LLAMA | dict(head_dim=16, attention_bias=True, final_logit_softcapping=None, rms_norm_eps=1e-3, tie_word_embeddings=True)),
+    "cohere2_moe": ("Cohere2Moe", LLAMA | dict(head_dim=16, num_hidden_layers=6, sliding_window=24, num_experts=5, num_shared_experts=2, prefix_dense_intermediate_size=40,
+                                                first_k_dense_replace=1)),
+    "cohere2_moe_sum": ("Cohere2Moe", LLAMA | dict(head_dim=16, num_hidden_layers=4, sliding_window=24, num_experts=5, num_shared_experts=1, rms_norm_eps=1e-5, norm_topk_prob=False,
+                                                    shared_expert_combination_strategy="sum", expert_selection_fn="sigmoid", prefix_dense_sliding_window_pattern=2,
+                                                    mlp_layer_types=["dense", "dense", "sparse", "sparse"], logit_scale=0.5, tie_word_embeddings=False, attention_bias=True,
+                                                    layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"])),
     "ministral3": ("Ministral3", LLAMA | dict(head_dim=16) | rope("yarn", factor=4.0, original_max_position_embeddings=24, mscale=1.0, mscale_all_dim=1.0,
                                                                   beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.3)),
     "vaultgemma": ("VaultGemma", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
@@ -492,7 +508,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

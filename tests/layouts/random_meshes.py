@@ -79,6 +79,9 @@ def draw_model(r):
                                 bias=r.random() < 0.2, weigh_inputs=r.random() < 0.2, z_loss=r.choice([0.0, 0.01]), balance_rate=r.choice([0.0, 0.01]))
         if model["residual"] == "serial" and r.random() < 0.3:
             model["mixture"] |= dict(beside_ffn=True, router_norm=r.random() < 0.5)
+        if r.random() < 0.15:
+            model["mixture"] |= dict(score="mixer", near=0.3, normalize=False, balance_rate=0.0)
+        model["mixture"]["shared_factor"] = 0.5 if model["mixture"]["shared_hidden"] and r.random() < 0.3 else 1.0
         model["mixture"]["expert_scale"] = r.random() < 0.2
         for layer in layers:
             if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):

@@ -264,6 +264,16 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
             "\"sliding_window\": 3, \"hidden_size_per_layer_input\": 0, \"enable_moe_block\": "
             "true, \"num_experts\": 4, \"top_k_experts\": 2, \"moe_intermediate_size\": 6",
+    MEMBERS "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"router_jitter_noise\": "
+            "0.3, \"attention_bias\": true, \"lm_head_bias\": true, \"router_aux_loss_coef\": 0.02",
+    "\"model_type\": \"dbrx\", \"vocab_size\": 16, \"d_model\": 16, \"n_layers\": 4, \"n_heads\": "
+    "4, \"max_seq_len\": 32, \"attn_config\": {\"clip_qkv\": 0.5, \"kv_n_heads\": 2}, "
+    "\"ffn_config\": {\"ffn_hidden_size\": 6, \"moe_num_experts\": 4, \"moe_top_k\": 2}",
+    MEMBERS "\"model_type\": \"nanochat\", \"attention_bias\": true",
+    SIZES "\"num_key_value_heads\": 2, \"model_type\": \"cohere2_moe\", \"head_dim\": 4, "
+          "\"num_experts\": 4, \"num_shared_experts\": 1, \"sliding_window\": 3, "
+          "\"sliding_window_pattern\": 3, \"first_k_dense_replace\": 1, "
+          "\"prefix_dense_intermediate_size\": 20, \"logit_scale\": 0.5",
     MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
             "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"use_qk_norm\": false, "
             "\"attn_temperature_tuning\": false, \"attention_bias\": true",

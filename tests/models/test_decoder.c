@@ -352,6 +352,13 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4, router_norm: "
           "true}",
           "mixture: router_norm needs beside_ffn" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4, near: 0.1}",
+          "mixture: near is of score: mixer" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4, score: mixer}",
+          "mixture: score mixer gives weights as they are" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4, shared_factor: "
+          "0.5}",
+          "mixture: shared_factor needs shared_hidden" },
         { "rope: {still: true}", "rope: still needs growth" },
         { "rope: {growth_offset: 1}", "rope: growth_offset needs growth" },
         { "rope: {still: true, growth: 0.1, kind: linear, factor: 2.0}",

@@ -444,6 +444,47 @@ static const Pair pairs[] = {
       "sparse: true}, {head_width: 8, rope: {base: 1000000.0, width: 2, proportional: true}, "
       "sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6, beside_ffn: "
       "true, router_norm: true, expert_scale: true}" },
+    { "\"model_type\": \"dbrx\", \"vocab_size\": 16, \"d_model\": 8, \"n_layers\": 4, \"n_heads\": "
+      "2, \"max_seq_len\": 32, \"resid_pdrop\": 0.1, \"attn_config\": {\"clip_qkv\": 8, "
+      "\"rope_theta\": 500000.0, \"attn_pdrop\": 0.2}, \"ffn_config\": {\"ffn_hidden_size\": 6, "
+      "\"moe_num_experts\": 4, \"moe_top_k\": 2, \"moe_normalize_expert_weights\": null, "
+      "\"ffn_act_fn\": {\"name\": \"gelu\"}}",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 1, dropout: 0.1, embedding_dropout: 0.0, "
+      "attention_dropout: 0.2, norm: {type: layer, eps: 1e-5}, qkv_clip: 8.0, activation: gelu, "
+      "rope: {base: 500000.0}, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: "
+      "6, normalize: false, aux_loss: 0.01}" },
+    { SIZES "\"model_type\": \"nanochat\", \"rms_norm_eps\": 1e-4",
+      DECODER_SETTINGS "norm: {eps: 1e-4, weight: false}, embedding_norm: true, qk_norm: head, "
+                       "qk_norm_before_rope: false, rope: {}, logit_cap: 15.0, gated: false, "
+                       "activation: relu_squared" },
+    { SIZES "\"model_type\": \"cohere2_moe\", \"head_dim\": 4, \"sliding_window\": 5, "
+            "\"sliding_window_pattern\": 2, \"num_experts\": 4, \"num_shared_experts\": 2, "
+            "\"first_k_dense_replace\": 1, \"prefix_dense_intermediate_size\": 12, "
+            "\"logit_scale\": 0.5",
+      DECODER_SETTINGS
+      "norm: {type: layer, eps: 1e-5}, residual: one_norm, rope: {}, "
+      "logit_divisor: 2.0, layers: [{}, {window: 5, sparse: true}, {no_rope: true, "
+      "sparse: true}, {window: 5, sparse: true}], mixture: {n_experts: 4, top_k: "
+      "2, hidden: 12, factor: 0.5, shared_hidden: 24, shared_factor: 0.5}" },
+    { SIZES "\"model_type\": \"cohere2_moe\", \"head_dim\": 4, \"sliding_window\": null, "
+            "\"num_experts\": 4, \"expert_selection_fn\": \"sigmoid\", \"norm_topk_prob\": false, "
+            "\"num_shared_experts\": 1, \"shared_expert_combination_strategy\": \"sum\", "
+            "\"rms_norm_eps\": 1e-5, \"logit_scale\": 1.0, \"mlp_layer_types\": [\"dense\", "
+            "\"sparse\", \"sparse\", \"sparse\"]",
+      DECODER_SETTINGS
+      "residual: one_norm, rope: {}, layers: [{}, {count: 3, no_rope: true, sparse: "
+      "true}], mixture: {n_experts: 4, top_k: 2, hidden: 12, score: sigmoid, "
+      "normalize: false, shared_hidden: 12}" },
+    { SIZES "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"lm_head_bias\": true, "
+            "\"rope_parameters\": {\"rope_type\": \"longrope\", \"rope_theta\": 10000.0, "
+            "\"short_factor\": [1.0, 2.0], \"long_factor\": [2.0, 4.0], \"short_mscale\": 1.25, "
+            "\"long_mscale\": 1.25, \"original_max_position_embeddings\": 8}",
+      DECODER_SETTINGS "norm: {type: layer, bias: true}, head_bias: true, rope: {kind: longrope, "
+                       "factor: 4.0, original: 8, attention: 1.25, short_factors: [1.0, 2.0], "
+                       "long_factors: [2.0, 4.0]}, layers: [{sparse: true}], mixture: {n_experts: "
+                       "4, top_k: 2, hidden: 12, score: mixer, near: 0.01, normalize: false, "
+                       "aux_loss: 0.001}" },
     { SIZES "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
             "\"num_local_experts\": 4, \"interleave_moe_layer_step\": 2, "
             "\"intermediate_size_mlp\": 12, \"floor_scale\": 16",

@@ -314,6 +314,7 @@ TEST(weights_that_are_packed_otherwise_are_refused_by_their_option)
     "\"q_lora_rank\": 4, \"n_routed_experts\": 4, \"n_shared_experts\": 1, "                       \
     "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, "
 
+#define DBRX "\"attn_config\": {\"clip_qkv\": 8}, \"ffn_config\": "
 #define GEMMA4 "\"hidden_size_per_layer_input\": 0, "
 #define ERNIE                                                                                      \
     "\"moe_num_experts\": 4, \"moe_k\": 2, \"moe_num_shared_experts\": 1, "                        \
@@ -394,6 +395,36 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           GEMMA4 "\"enable_moe_block\": true, \"num_experts\": 4, \"top_k_experts\": 5, "
                  "\"moe_intermediate_size\": 8",
           "it is more than there are experts" },
+        { "dbrx", "\"attn_config\": 3", "attn_config: 3 is not known; it is an object" },
+        { "dbrx", "\"attn_config\": {}", "clip_qkv is missing; the class needs a number" },
+        { "dbrx", "\"emb_pdrop\": 0.1", "emb_pdrop: 0.1 is not known; only 0.0 is" },
+        { "dbrx", "\"tie_word_embeddings\": true, " DBRX "{}", "tie_word_embeddings: true is not" },
+        { "dbrx", DBRX "{\"moe_jitter_eps\": 0.1}", "moe_jitter_eps: 0.1 is not known" },
+        { "dbrx", DBRX "{\"moe_normalize_expert_weights\": 2.0}",
+          "moe_normalize_expert_weights: 2.0 is not known; known are 1.0 and null" },
+        { "dbrx", DBRX "{\"ffn_act_fn\": {\"name\": \"silu\", \"beta\": 2}}",
+          "known are objects with a name alone" },
+        { "dbrx", DBRX "{\"moe_top_k\": 5}", "it is more than there are experts" },
+        { "cohere2_moe", "\"num_experts\": 4, \"expert_selection_fn\": \"argmax\"",
+          "expert_selection_fn: \"argmax\" is not known; known are softmax and sigmoid" },
+        { "cohere2_moe", "\"num_experts\": 4, \"shared_expert_combination_strategy\": \"most\"",
+          "shared_expert_combination_strategy: \"most\" is not known; known are average and sum" },
+        { "cohere2_moe", "\"num_experts\": 4, \"mlp_layer_types\": [\"sparse\", \"linear\"]",
+          "each layer is dense or sparse" },
+        { "phimoe", "\"num_local_experts\": 4, \"num_experts_per_tok\": 3",
+          "num_experts_per_tok: 3 is not known; only 2 is" },
+        { "phimoe",
+          "\"num_local_experts\": 4, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 2.0}",
+          "rope scaling yarn is not known; the class has numbers for default and longrope" },
+        { "phimoe",
+          "\"num_local_experts\": 4, \"rope_scaling\": {\"rope_type\": \"longrope\", \"factor\": "
+          "2.0, \"original_max_position_embeddings\": 8}",
+          "rope scaling longrope needs the number short_mscale" },
+        { "phimoe",
+          "\"num_local_experts\": 4, \"rope_scaling\": {\"rope_type\": \"longrope\", \"factor\": "
+          "2.0, \"original_max_position_embeddings\": 8, \"short_mscale\": 1.0, \"long_mscale\": "
+          "1.5}",
+          "long_mscale must be the same number as short_mscale" },
         { "llama4_text", "\"num_local_experts\": 4, \"attn_temperature_tuning\": \"on\"",
           "attn_temperature_tuning: \"on\" is not known; known are true and false" },
         { "llama4_text", "\"num_local_experts\": 4, \"layer_types\": [\"sliding_attention\"]",

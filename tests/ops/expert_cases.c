@@ -5,6 +5,7 @@
 #include "ops/grouped_bias.h"
 #include "ops/grouped_linear.h"
 #include "ops/moe_bias.h"
+#include "ops/moe_mixer.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
 #include "ops/moe_transfer.h"
@@ -15,6 +16,12 @@ static Value *build_moe_route(Graph *g, const OpCase *c, const int64_t *n)
 {
     Value *expert;
     return moe_route(g, floats(g, "logits", 3, n), NULL, c->attrs, &expert);
+}
+
+static Value *build_moe_mixer(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *expert;
+    return moe_mixer(g, floats(g, "logits", 3, n), c->attrs, &expert);
 }
 
 static Value *build_biased_moe_route(Graph *g, const OpCase *c, const int64_t *n)
@@ -109,6 +116,8 @@ const OpCase expert_cases[] = {
     { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .factor = 1 }, .n = { 2, 4, 5 } },
     { "moe_route by sigmoids with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 2.5 }, .n = { 2, 4, 5 } },
     { "moe_route with a part of the sum", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .sum_eps = 0.3, .factor = 1.5 }, .n = { 2, 4, 5 } },
+    { "moe_mixer", build_moe_mixer, .attrs = &(const MoeMixer){ .top_k = 2, .near = 0.3 }, .n = { 2, 16, 6 }, .large = { 4, 1024, 64 } },
+    { "moe_mixer of three", build_moe_mixer, .attrs = &(const MoeMixer){ .top_k = 3, .near = 1 }, .n = { 2, 9, 4 } },
     { "moe_route with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 1 }, .n = { 2, 4, 6 } },
     { "moe_route by groups", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 3, .factor = 1, .n_groups = 4, .top_groups = 2 }, .n = { 2, 32, 12 }, .large = { 4, 1024, 64 } },
     { "moe_route by groups with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 4, .sigmoid = true, .normalize = true, .factor = 2.5, .n_groups = 3, .top_groups = 2 }, .n = { 2, 40, 9 } },
