@@ -2,7 +2,7 @@
 #include "train/model_run.h"
 #include "command.h"
 #include "components.h"
-#include "models/hf_model.h"
+#include "models/hf/model.h"
 
 typedef struct Options {
     const char *config_file_path, *weights_path, *hf_model_path, *batch_path, *output_path;

@@ -2,7 +2,7 @@
 #ifndef CHECKPOINT_HF_TENSORS_H
 #define CHECKPOINT_HF_TENSORS_H
 #include "checkpoint/safetensors.h"
-#include "models/hf_source.h"
+#include "models/hf/source.h"
 
 /* Parameters of `d`, or what is shaped like them, as the tensors of the family: fused and
  * transposed ones are copied, experts come apart. In order of first use. */

@@ -5,7 +5,7 @@
 #include "checkpoint/hf_file.h"
 #include "checkpoint/mxfp4.h"
 #include "config/yaml.h"
-#include "models/hf_source.h"
+#include "models/hf/source.h"
 #include <math.h>
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef CHECKPOINT_HF_WEIGHTS_H
 #define CHECKPOINT_HF_WEIGHTS_H
 #include "checkpoint/checkpoint.h"
-#include "models/hf_config.h"
+#include "models/hf/config.h"
 
 /* The parameters `param` (names, without "app.model.", and sizes) from the folder's
  * model.safetensors, or from the shards that model.safetensors.index.json lists; where there is

@@ -6,7 +6,7 @@
 #include "checkpoint/hf_tensors.h"
 #include "checkpoint/hf_weights.h"
 #include "models/adapter_names.h"
-#include "models/hf_write.h"
+#include "models/hf/write.h"
 #include "passes/average.h"
 #include "train/merge_adapters.h"
 #include "train/session.h"

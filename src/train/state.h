@@ -5,7 +5,7 @@
 #include "checkpoint/checkpoint.h"
 #include "comm/comm.h"
 #include "exec/store.h"
-#include "models/hf_config.h"
+#include "models/hf/config.h"
 
 /* Parameters as app.model.<name>, what an optimizer keeps of them as
  * app.optimizer.state.<name>.<state>, and for each a scalar ....step that is *steps; caches are

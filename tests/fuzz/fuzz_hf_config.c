@@ -3,8 +3,8 @@
  * do the parts of linear attention and of state spaces. */
 #include "fuzz.h"
 #include "models/decoder_difference.h"
-#include "models/hf_source.h"
-#include "models/hf_write.h"
+#include "models/hf/source.h"
+#include "models/hf/write.h"
 #include <string.h>
 
 enum { MOST_ROWS = 4096 };

@@ -3,7 +3,7 @@
 #include "components.h"
 #include "golden.h"
 #include "golden/compare.h"
-#include "models/hf_model.h"
+#include "models/hf/model.h"
 #include "train/model_run.h"
 #include <jansson.h>
 #include <math.h>

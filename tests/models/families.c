@@ -1,7 +1,7 @@
 /* families.c - tiny models of Hugging Face's families, each with its norms, windows, caps and
  * experts. */
 #include "models/families.h"
-#include "models/hf_config.h"
+#include "models/hf/config.h"
 #include "test.h"
 #include <string.h>
 

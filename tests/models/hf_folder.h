@@ -1,7 +1,7 @@
 /* hf_folder.h - config.json of small models in a folder of the test. */
 #ifndef TESTS_HF_FOLDER_H
 #define TESTS_HF_FOLDER_H
-#include "models/hf_config.h"
+#include "models/hf/config.h"
 
 /* Members of config.json: a small Llama. */
 extern const char hf_llama[];

@@ -4,7 +4,7 @@
 #define TESTS_HF_UNWRITTEN_H
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors.h"
-#include "models/hf_model.h"
+#include "models/hf/model.h"
 
 /* How a folder's tensors are stored. */
 typedef enum HfStore { ONE_FILE, TORCH_FILE, TORCH_SHARDS, PART_OF_5, PART_OF_4 } HfStore;

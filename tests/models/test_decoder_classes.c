@@ -2,7 +2,7 @@
  * what computes the same is written as its class. */
 #include "models/decoder_difference.h"
 #include "models/decoder_model.h"
-#include "models/hf_write.h"
+#include "models/hf/write.h"
 #include "test.h"
 #include <string.h>
 

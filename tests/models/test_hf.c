@@ -1,8 +1,8 @@
 /* test_hf.c - Hugging Face folders: what is read of config.json, the local cache, and the goldens.
  */
+#include "models/hf/model.h"
+#include "models/hf/write.h"
 #include "models/hf_folder.h"
-#include "models/hf_model.h"
-#include "models/hf_write.h"
 #include "test.h"
 #include "train/generate.h"
 #include "train/model_run.h"

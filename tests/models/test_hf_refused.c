@@ -1,7 +1,7 @@
 /* test_hf_refused.c - options of config.json that a class does not have, or cannot be, are refused
  * by name; and what options mean where they are told in several ways. */
+#include "models/hf/model.h"
 #include "models/hf_folder.h"
-#include "models/hf_model.h"
 #include "test.h"
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * errors. */
 #include "base/file.h"
 #include "checkpoint/hf_weights.h"
+#include "models/hf/source.h"
 #include "models/hf_folder.h"
-#include "models/hf_source.h"
 #include "models/hf_unwritten.h"
 #include "test.h"
 #include <string.h>

@@ -1,0 +1,37 @@
+/* config_values.c - single values of config.json, and what is wrong with one. */
+#include "config/field_read.h"
+#include "models/hf/config_parts.h"
+
+Error *hf_unknown(const HfReading *r, const char *key, const char *allowed)
+{
+    const Yaml *v = yaml_get(r->root, key);
+    if (!v) return error_new("%s: %s is missing; %s", yaml_place(r->arena, r->root), key, allowed);
+    return error_new("%s: %s: %s is not known; %s", yaml_place(r->arena, v), key,
+                     yaml_show(r->arena, v), allowed);
+}
+
+double hf_number(const Yaml *map, const char *key, double otherwise)
+{
+    const Yaml *v = yaml_get(map, key);
+    return v && (v->type == YAML_INT || v->type == YAML_FLOAT) ? v->number : otherwise;
+}
+
+const int64_t *hf_count(const HfReading *r, const char *key)
+{
+    const Yaml *v = yaml_get(r->root, key);
+    return v && v->type == YAML_INT ? &v->integer : NULL;
+}
+
+const char *hf_text(const HfReading *r, const char *key)
+{
+    const Yaml *v = yaml_get(r->root, key);
+    return v && v->type == YAML_STRING ? v->text : NULL;
+}
+
+Error *hf_read_fields(const HfReading *r, const Field *fields, void *to)
+{
+    Problems problems = { .arena = r->arena };
+    FieldReader reader = { .arena = r->arena, .problems = &problems };
+    fields_fill(&reader, fields, r->root, true, to);
+    return problems_error(&problems);
+}

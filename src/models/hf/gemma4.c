@@ -1,0 +1,215 @@
+/* gemma4.c - what Gemma 4 has of its own: layers that see all keys have heads of their
+ * own, whose values may be the keys, and experts stand beside a feed-forward layer. */
+#include "models/hf/config_parts.h"
+#include "models/hf/write_members.h"
+#include "models/hf/write_values.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct Options {
+    int64_t global_head_dim, num_kv_shared_layers;
+    const int64_t *num_global_key_value_heads, *hidden_size_per_layer_input, *top_k_experts;
+    bool attention_k_eq_v, enable_moe_block;
+    const Yaml *per_layer_config;
+} Options;
+
+/* clang-format off */
+static const Field fields[] = {
+    HF_COUNT(Options, global_head_dim, "512", "width of a head in layers that see all keys"),
+    HF_COUNT(Options, num_global_key_value_heads, "null", "their key heads, if values are the keys"),
+    FIELD_BOOL(Options, attention_k_eq_v, "false", "values of these layers are the keys"),
+    FIELD_ANY(Options, per_layer_config, "null", "sizes of single layers"),
+    FIELD_INT(Options, num_kv_shared_layers, "0", 0, 1000, "layers that read keys and values of others"),
+    FIELD_INT(Options, hidden_size_per_layer_input, "null", 0, 2147483647, "width of the embeddings of each layer"),
+    FIELD_BOOL(Options, enable_moe_block, "false", "experts beside feed-forward layers"),
+    HF_COUNT(Options, top_k_experts, "null", "experts of a token"),
+    { 0 },
+};
+/* clang-format on */
+
+/* What is not built. */
+static Error *refuse(const HfReading *r)
+{
+    const Yaml *both = r->c.use_bidirectional_attention,
+               *narrow = yaml_get(r->root, "hidden_size_per_layer_input");
+    const Options *o = r->own;
+    const int64_t *width = o->hidden_size_per_layer_input;
+    if (both && both->type == YAML_STRING && !strcmp(both->text, "all"))
+        return hf_unknown(r, "use_bidirectional_attention",
+                          "known are null and vision: tokens of text see no later ones");
+    if (o->num_kv_shared_layers > 0)
+        return hf_unknown(r, "num_kv_shared_layers",
+                          "only 0 is: no layer reads keys and values of another one");
+    if (!narrow || (width && *width))
+        return hf_unknown(r, "hidden_size_per_layer_input",
+                          "only 0 is: layers have no embeddings of their own");
+    if (r->c.sliding_window && r->c.sliding_window->type == YAML_NULL)
+        return hf_unknown(r, "sliding_window", "the class needs it");
+    return NULL;
+}
+
+static Error *adjust(HfReading *r)
+{
+    Decoder *d = r->d;
+    TRY(refuse(r));
+    Norm *n = arena_copy(r->arena, d->head_norm, sizeof *n);
+    n->has_weight = false;
+    n->width = d->head_width;
+    d->value_norm = n;
+    d->block_scale = true;
+    r->no_experts = !((const Options *)r->own)->enable_moe_block;
+    return NULL;
+}
+
+/* The class never takes router_aux_loss_coef into its loss. */
+static Error *read_router(const HfReading *r, Moe *m)
+{
+    if (!r->c.moe_intermediate_size)
+        return hf_unknown(r, "moe_intermediate_size", "a mixture of experts needs one number");
+    m->normalize = m->beside_ffn = m->router_norm = m->expert_scale = true;
+    m->aux_loss = 0;
+    return NULL;
+}
+
+/* Sizes of a layer, by its number or by its type. */
+static Error *read_heads(const HfReading *r, int64_t i, DecoderLayer *layer)
+{
+    const Options *o = r->own;
+    const Decoder *d = r->d;
+    const bool by_number = o->per_layer_config && o->per_layer_config->type == YAML_MAP;
+    int64_t width = d->head_width, n = d->n_head_kv;
+    if (by_number) {
+        const Yaml *own =
+            yaml_get(o->per_layer_config, arena_printf(r->arena, "%lld", (long long)i));
+        for (int64_t k = 0; own && own->type == YAML_MAP && k < own->n; k++)
+            if (strcmp(own->key[k]->text, "head_dim") != 0 &&
+                strcmp(own->key[k]->text, "num_key_value_heads") != 0)
+                return hf_unknown(r, "per_layer_config",
+                                  "layers have a head_dim and num_key_value_heads of their own");
+        width = (int64_t)hf_number(own, "head_dim", (double)width);
+        n = (int64_t)hf_number(own, "num_key_value_heads", (double)n);
+    } else if (!layer->window) {
+        width = o->global_head_dim;
+        if (o->attention_k_eq_v && o->num_global_key_value_heads)
+            n = *o->num_global_key_value_heads;
+    }
+    const char *key = by_number ? "per_layer_config" : "num_global_key_value_heads";
+    if (n < 1 || d->n_head_q % n)
+        return hf_unknown(r, key, "key heads must divide num_attention_heads");
+    if (width < 2 || width % 2)
+        return hf_unknown(r, by_number ? key : "global_head_dim", "features turn in pairs");
+    layer->head_width = width == d->head_width ? 0 : width;
+    layer->n_head_kv = n == d->n_head_kv ? 0 : n;
+    layer->keys_as_values = o->attention_k_eq_v && !layer->window;
+    return NULL;
+}
+
+static Error *wrong_rope(const HfReading *r, const Yaml *p, const char *why)
+{
+    return error_new("%s: rope_parameters: %s", yaml_place(r->arena, p), why);
+}
+
+/* Of heads of that width; a share of them turns by the frequencies of whole heads. */
+static Error *read_rope(const HfReading *r, bool is_full, int64_t head, RopeScaling *out)
+{
+    const Yaml *all = r->c.rope_parameters,
+               *p = yaml_get(all, is_full ? "full_attention" : "sliding_attention");
+    const bool silent = !all || all->type != YAML_MAP;
+    const Yaml *kind = yaml_get(p, "rope_type");
+    const char *type = kind && kind->type == YAML_STRING ? kind->text : "default";
+    if (silent && is_full) type = "proportional";
+    *out = (RopeScaling){ .attention = 1 };
+    out->base = hf_number(p, "rope_theta", is_full ? 1e6 : 1e4);
+    if (!silent && (!p || p->type != YAML_MAP))
+        return wrong_rope(r, all, "each type of layer needs its own");
+    if (!strcmp(type, "default")) return NULL;
+    if (strcmp(type, "proportional") != 0)
+        return wrong_rope(r, kind, "rope_type: known are default and proportional");
+    const double share = hf_number(p, "partial_rotary_factor", silent ? 0.25 : 1);
+    const int64_t turning = share > 0 && share <= 1 ? 2 * (int64_t)(share * (double)head / 2) : 0;
+    if (!turning)
+        return wrong_rope(r, p ? p : r->root, "partial_rotary_factor must leave what turns");
+    if (turning < head) out->width = turning, out->proportional = true;
+    out->factor = hf_number(p, "factor", 1);
+    if (!(out->factor > 0)) return wrong_rope(r, p, "factor must be above 0");
+    if (out->factor != 1) out->kind = ROPE_LINEAR;
+    return NULL;
+}
+
+/* The last layer sees all keys, whatever layer_types says of it. */
+static Error *read_layers(HfReading *r, DecoderLayer *layer)
+{
+    const Decoder *d = r->d;
+    RopeScaling *rope = NEW_N(r->arena, RopeScaling, 2);
+    int64_t of_type[2] = { 0 };
+    layer[d->n_layer - 1].window = 0;
+    for (int64_t i = 0; i < d->n_layer; i++) {
+        const bool full = !layer[i].window;
+        TRY(read_heads(r, i, &layer[i]));
+        const int64_t width = decoder_head_width_of(d, &layer[i]);
+        if (of_type[full] && of_type[full] != width)
+            return hf_unknown(r, "per_layer_config", "layers of one type have the same head_dim");
+        if (!of_type[full]) TRY(read_rope(r, full, width, &rope[full]));
+        of_type[full] = width;
+        layer[i].rope = &rope[full];
+    }
+    return NULL;
+}
+
+/* A share that gives the width again: there the product is cut to whole pairs. */
+static double share_of(int64_t width, int64_t head)
+{
+    const double share = (double)width / (double)head;
+    return 2 * (int64_t)(share * (double)head / 2) < width ? nextafter(share, 1) : share;
+}
+
+static void put_rope(Text *t, const char *type, const RopeScaling *s, int64_t head)
+{
+    Text r = { 0 };
+    const bool is_plain = s->kind == ROPE_PLAIN && !s->width;
+    text_putc(&r, '{');
+    hf_put_double(&r, "rope_theta", s->base);
+    hf_put_text(&r, "rope_type", is_plain ? "default" : "proportional");
+    if (!is_plain)
+        hf_put_double(&r, "partial_rotary_factor", s->width ? share_of(s->width, head) : 1);
+    if (s->kind == ROPE_LINEAR) hf_put_double(&r, "factor", s->factor);
+    hf_put_key(t, type);
+    text_add(t, r.ptr, r.len);
+    text_putc(t, '}');
+    text_free(&r);
+}
+
+static void add_members(Text *t, const Decoder *d)
+{
+    const DecoderLayer *of_type[2] = { NULL, NULL }; /* with a window, and without */
+    Text ropes = { 0 };
+    for (int64_t i = d->n_layer - 1; i >= 0; i--) of_type[!d->layer[i].window] = &d->layer[i];
+    const DecoderLayer *full = of_type[1];
+    hf_put_int(t, "hidden_size_per_layer_input", 0);
+    hf_put_int(t, "num_kv_shared_layers", 0);
+    hf_put_bool(t, "attention_k_eq_v", full && full->keys_as_values);
+    if (full) {
+        hf_put_int(t, "global_head_dim", decoder_head_width_of(d, full));
+        hf_put_int(t, "num_global_key_value_heads", decoder_key_heads_of(d, full));
+    }
+    text_putc(&ropes, '{');
+    for (int k = 0; k < 2; k++) {
+        const DecoderLayer *l = of_type[k] && of_type[k]->n_rope ? of_type[k] : NULL;
+        const RopeScaling plain = { .base = k ? 1e6 : 1e4 };
+        put_rope(&ropes, k ? "full_attention" : "sliding_attention", l ? l->rope : &plain,
+                 l ? decoder_head_width_of(d, l) : d->head_width);
+    }
+    hf_put_key(t, "rope_parameters");
+    text_add(t, ropes.ptr, ropes.len);
+    text_putc(t, '}');
+    text_free(&ropes);
+    hf_put_bool(t, "enable_moe_block", d->moe);
+}
+
+const HfDialect hf_gemma4 = { .fields = fields,
+                              .size = sizeof(Options),
+                              .adjust = adjust,
+                              .router = read_router,
+                              .layers = read_layers,
+                              .add = add_members,
+                              .own_ropes = true };

@@ -1,0 +1,666 @@
+/* names.c - the names of the tensors of each family, where they lie otherwise than in others. */
+#include "models/hf/names.h"
+
+const HfName hf_llama_names[] = {
+    { "transformer.wte.*", "model.embed_tokens.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "model.layers.%.input_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.post_attention_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.o_proj.*", HF_SAME },
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_norm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_norm.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.mlp.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.mlp.experts.#.gate_proj.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.mlp.experts.#.up_proj.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.mlp.experts.#.down_proj.*", HF_EXPERTS },
+    { "transformer.lm_head_norm.*", "model.norm.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
+/* clang-format off */
+#define SANDWICH \
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attention_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_feedforward_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_feedforward_layernorm.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_sandwich_names[] = { SANDWICH, { 0 } };
+
+const HfName hf_gemma4_names[] = {
+    SANDWICH,
+    { "transformer.h.%.block_scale", "model.layers.%.layer_scalar", HF_SAME },
+    { "transformer.h.%.dense_norm.*", "model.layers.%.post_feedforward_layernorm_1.*", HF_SAME },
+    { "transformer.h.%.experts_norm.*", "model.layers.%.pre_feedforward_layernorm_2.*", HF_SAME },
+    { "transformer.h.%.mixture_norm.*", "model.layers.%.post_feedforward_layernorm_2.*", HF_SAME },
+    { "transformer.h.%.router_norm.weight", "model.layers.%.router.scale", HF_SAME },
+    { "transformer.h.%.mlp.router.scale", "model.layers.%.router.per_expert_scale", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.router.proj.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.experts.gate_up_proj",
+      HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.experts.gate_up_proj",
+      HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.experts.down_proj",
+      HF_STACKED_ROWS },
+    { 0 },
+};
+
+const HfName hf_cohere_names[] = {
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_norm.*", HF_HEAD_ROWS },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_norm.*", HF_HEAD_ROWS },
+    { 0 },
+};
+
+const HfName hf_mixtral_names[] = {
+    { "transformer.h.%.mlp.router.balance",
+      "model.layers.%.block_sparse_moe.e_score_correction_bias", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.experts.#.w1.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.block_sparse_moe.experts.#.w3.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.block_sparse_moe.experts.#.w2.*",
+      HF_EXPERTS },
+    { 0 },
+};
+
+const HfName hf_plain_names[] = {
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.down_proj.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_fused_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_VALUES },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp.gate_up_proj.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp.gate_up_proj.*", HF_SECOND_HALF },
+    { 0 },
+};
+
+const HfName hf_starcoder_names[] = {
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.c_fc.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.c_proj.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_neox_names[] = {
+    { "transformer.wte.*", "gpt_neox.embed_in.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "gpt_neox.layers.%.input_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "gpt_neox.layers.%.post_attention_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
+      HF_HEAD_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
+      HF_HEAD_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
+      HF_HEAD_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "gpt_neox.layers.%.attention.dense.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "gpt_neox.layers.%.mlp.dense_h_to_4h.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "gpt_neox.layers.%.mlp.dense_4h_to_h.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "gpt_neox.final_layer_norm.*", HF_SAME },
+    { "transformer.lm_head.*", "embed_out.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_glm_names[] = {
+    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp.gate_up_proj.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp.gate_up_proj.*", HF_SECOND_HALF },
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_self_attn_layernorm.*",
+      HF_SAME },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_mlp_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+/* clang-format off */
+#define SIGMOID_ROUTER \
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.e_score_correction_bias", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*", HF_SAME }
+/* clang-format on */
+
+/* clang-format off */
+#define NEXTN \
+    { "transformer.h.%.mtp.token.*", "model.layers.%.eh_proj.*", HF_FIRST_COLUMNS }, \
+    { "transformer.h.%.mtp.stream.*", "model.layers.%.eh_proj.*", HF_SECOND_COLUMNS }, \
+    { "transformer.h.%.mtp.token_norm.*", "model.layers.%.enorm.*", HF_SAME }, \
+    { "transformer.h.%.mtp.stream_norm.*", "model.layers.%.hnorm.*", HF_SAME }, \
+    { "transformer.h.%.mtp.ahead_norm.*", "model.layers.%.shared_head.norm.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_sigmoid_names[] = { SIGMOID_ROUTER, NEXTN, { 0 } };
+
+const HfName hf_latent_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_LATENT_QUERIES },
+    { "transformer.h.%.attn.q_latent.*", "model.layers.%.self_attn.q_a_proj.*", HF_SAME },
+    { "transformer.h.%.attn.q_latent_norm.*", "model.layers.%.self_attn.q_a_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.q_up.*", "model.layers.%.self_attn.q_b_proj.*", HF_LATENT_QUERIES },
+    { "transformer.h.%.attn.kv_latent.*", "model.layers.%.self_attn.kv_a_proj_with_mqa.*",
+      HF_LATENT_VECTOR },
+    { "transformer.h.%.attn.k_rope.*", "model.layers.%.self_attn.kv_a_proj_with_mqa.*",
+      HF_LATENT_ROPE },
+    { "transformer.h.%.attn.kv_latent_norm.*", "model.layers.%.self_attn.kv_a_layernorm.*",
+      HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_VALUES },
+    SIGMOID_ROUTER,
+    NEXTN,
+    { 0 },
+};
+
+const HfName hf_afmoe_names[] = {
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attention_layernorm.*",
+      HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_mlp_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_mlp_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.expert_bias", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*",
+      HF_SAME },
+    { 0 },
+};
+
+/* clang-format off */
+#define SHARED_EXPERT \
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_expert.gate_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_expert.up_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_expert.down_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.shared.gate.*", "model.layers.%.mlp.shared_expert_gate.*", HF_SAME }
+#define LINEAR_ATTENTION \
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_GATED_QUERIES }, \
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.q_proj.*", HF_FEATURE_GATES }, \
+    { "transformer.h.%.linear_attn.q_conv.*", "model.layers.%.linear_attn.conv1d.*", HF_ALL_QUERIES }, \
+    { "transformer.h.%.linear_attn.k_conv.*", "model.layers.%.linear_attn.conv1d.*", HF_ALL_KEYS }, \
+    { "transformer.h.%.linear_attn.v_conv.*", "model.layers.%.linear_attn.conv1d.*", HF_ALL_VALUES }, \
+    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.linear_attn.out_proj.*", HF_SAME }, \
+    { "transformer.h.%.delta_gates.speed", "model.layers.%.linear_attn.A_log", HF_SAME }, \
+    { "transformer.h.%.delta_gates.bias", "model.layers.%.linear_attn.dt_bias", HF_SAME }, \
+    { "transformer.h.%.delta_norm.*", "model.layers.%.linear_attn.norm.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_shared_names[] = { SHARED_EXPERT, { 0 } };
+
+const HfName hf_qwen3_next_names[] = {
+    LINEAR_ATTENTION,
+    SHARED_EXPERT,
+    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.linear_attn.in_proj_qkvz.*",
+      HF_LINEAR_QUERIES },
+    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.linear_attn.in_proj_qkvz.*",
+      HF_LINEAR_KEYS },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.linear_attn.in_proj_qkvz.*",
+      HF_LINEAR_VALUES },
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.linear_attn.in_proj_qkvz.*",
+      HF_LINEAR_GATES },
+    { "transformer.h.%.linear_attn.b_attn.*", "model.layers.%.linear_attn.in_proj_ba.*",
+      HF_LINEAR_RATES },
+    { "transformer.h.%.linear_attn.a_attn.*", "model.layers.%.linear_attn.in_proj_ba.*",
+      HF_LINEAR_DECAYS },
+    { 0 },
+};
+
+const HfName hf_qwen3_5_names[] = {
+    LINEAR_ATTENTION,
+    SHARED_EXPERT,
+    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.linear_attn.in_proj_qkv.*",
+      HF_ALL_QUERIES },
+    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.linear_attn.in_proj_qkv.*",
+      HF_ALL_KEYS },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.linear_attn.in_proj_qkv.*",
+      HF_ALL_VALUES },
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.linear_attn.in_proj_z.*", HF_SAME },
+    { "transformer.h.%.linear_attn.b_attn.*", "model.layers.%.linear_attn.in_proj_b.*", HF_SAME },
+    { "transformer.h.%.linear_attn.a_attn.*", "model.layers.%.linear_attn.in_proj_a.*", HF_SAME },
+    { 0 },
+};
+
+/* clang-format off */
+#define STATE_SPACE(module) \
+    { "transformer.h.%.linear_attn.g_attn.*", module ".in_proj.*", HF_SPACE_GATES }, \
+    { "transformer.h.%.linear_attn.v_attn.*", module ".in_proj.*", HF_SPACE_VALUES }, \
+    { "transformer.h.%.linear_attn.k_attn.*", module ".in_proj.*", HF_SPACE_KEYS }, \
+    { "transformer.h.%.linear_attn.q_attn.*", module ".in_proj.*", HF_SPACE_QUERIES }, \
+    { "transformer.h.%.linear_attn.a_attn.*", module ".in_proj.*", HF_SPACE_STEPS }, \
+    { "transformer.h.%.linear_attn.v_conv.*", module ".conv1d.*", HF_SPACE_VALUES }, \
+    { "transformer.h.%.linear_attn.k_conv.*", module ".conv1d.*", HF_SPACE_KEYS }, \
+    { "transformer.h.%.linear_attn.q_conv.*", module ".conv1d.*", HF_SPACE_QUERIES }, \
+    { "transformer.h.%.linear_attn.c_proj.*", module ".out_proj.*", HF_SAME }, \
+    { "transformer.h.%.delta_gates.speed", module ".A_log", HF_SAME }, \
+    { "transformer.h.%.delta_gates.bias", module ".dt_bias", HF_SAME }, \
+    { "transformer.h.%.delta_gates.skip", module ".D", HF_SAME }, \
+    { "transformer.h.%.delta_norm.*", module ".norm.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_bamba_names[] = {
+    STATE_SPACE("model.layers.%.mamba"),
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_ff_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.down_proj.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.final_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+/* clang-format off */
+#define BACKBONE \
+    STATE_SPACE("backbone.layers.%.mixer"), \
+    { "transformer.wte.*", "backbone.embeddings.*", HF_SAME }, \
+    { "transformer.h.%.attention_norm.*", "backbone.layers.%.norm.*", HF_SAME }, \
+    { "transformer.lm_head_norm.*", "backbone.norm_f.*", HF_SAME }, \
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_mamba2_names[] = { BACKBONE, { 0 } };
+
+const HfName hf_nemotron_h_names[] = {
+    BACKBONE,
+    { "transformer.h.%.ffn_norm.*", "backbone.layers.%.norm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "backbone.layers.%.mixer.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "backbone.layers.%.mixer.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "backbone.layers.%.mixer.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "backbone.layers.%.mixer.o_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "backbone.layers.%.mixer.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "backbone.layers.%.mixer.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "backbone.layers.%.mixer.gate.e_score_correction_bias",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "backbone.layers.%.mixer.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.c_fc.*", "backbone.layers.%.mixer.experts.#.up_proj.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.c_proj.*", "backbone.layers.%.mixer.experts.#.down_proj.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.shared.c_fc.*", "backbone.layers.%.mixer.shared_experts.up_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.c_proj.*", "backbone.layers.%.mixer.shared_experts.down_proj.*",
+      HF_SAME },
+    { 0 },
+};
+
+/* clang-format off */
+#define SELECTIVE(module) \
+    { "transformer.h.%.linear_attn.v_attn.*", module ".in_proj.*", HF_FIRST_HALF }, \
+    { "transformer.h.%.linear_attn.g_attn.*", module ".in_proj.*", HF_SECOND_HALF }, \
+    { "transformer.h.%.linear_attn.v_conv.weight", module ".conv1d.weight", HF_CONV }, \
+    { "transformer.h.%.linear_attn.v_conv.bias", module ".conv1d.bias", HF_SAME }, \
+    { "transformer.h.%.linear_attn.x_proj.weight", module ".x_proj.weight", HF_SAME }, \
+    { "transformer.h.%.linear_attn.step_proj.weight", module ".dt_proj.weight", HF_SAME }, \
+    { "transformer.h.%.linear_attn.c_proj.*", module ".out_proj.*", HF_SAME }, \
+    { "transformer.h.%.delta_gates.speed", module ".A_log", HF_SAME }, \
+    { "transformer.h.%.delta_gates.bias", module ".dt_proj.bias", HF_SAME }, \
+    { "transformer.h.%.delta_gates.skip", module ".D", HF_SAME }
+/* clang-format on */
+
+const HfName hf_mamba_names[] = {
+    SELECTIVE("backbone.layers.%.mixer"),
+    { "transformer.wte.*", "backbone.embeddings.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "backbone.layers.%.norm.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "backbone.norm_f.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_jamba_names[] = {
+    SELECTIVE("model.layers.%.mamba"),
+    { "transformer.h.%.delta_norm.step.*", "model.layers.%.mamba.dt_layernorm.*", HF_SAME },
+    { "transformer.h.%.delta_norm.in.*", "model.layers.%.mamba.b_layernorm.*", HF_SAME },
+    { "transformer.h.%.delta_norm.out.*", "model.layers.%.mamba.c_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_ff_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.feed_forward.experts.#.gate_proj.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.feed_forward.experts.#.up_proj.*",
+      HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.feed_forward.experts.#.down_proj.*",
+      HF_EXPERTS },
+    { "transformer.lm_head_norm.*", "model.final_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_lfm2_names[] = {
+    { "transformer.h.%.attention_norm.*", "model.layers.%.operator_norm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.ffn_norm.*", HF_SAME },
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.out_proj.*", HF_SAME },
+    { "transformer.h.%.short_conv.front_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_FRONT },
+    { "transformer.h.%.short_conv.back_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_BACK },
+    { "transformer.h.%.short_conv.value.*", "model.layers.%.conv.in_proj.*", HF_CONV_VALUES },
+    { "transformer.h.%.short_conv.value_conv.weight", "model.layers.%.conv.conv.weight", HF_CONV },
+    { "transformer.h.%.short_conv.value_conv.bias", "model.layers.%.conv.conv.bias", HF_SAME },
+    { "transformer.h.%.short_conv.c_proj.*", "model.layers.%.conv.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.w1.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.w3.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.w2.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.embedding_norm.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.feed_forward.expert_bias", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.feed_forward.experts.#.w1.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.feed_forward.experts.#.w3.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.feed_forward.experts.#.w2.*",
+      HF_EXPERTS },
+    { 0 },
+};
+
+const HfName hf_granite_hybrid_names[] = {
+    STATE_SPACE("model.layers.%.mamba"),
+    { "transformer.h.%.mlp.W.*", "model.layers.%.shared_mlp.input_linear.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.shared_mlp.input_linear.*", HF_SECOND_HALF },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.shared_mlp.output_linear.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.shared_mlp.input_linear.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.shared_mlp.input_linear.*",
+      HF_SECOND_HALF },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.shared_mlp.output_linear.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.router.layer.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.input_linear.*",
+      HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.block_sparse_moe.input_linear.*",
+      HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.block_sparse_moe.output_linear.*",
+      HF_STACKED_ROWS },
+    { 0 },
+};
+
+const HfName hf_gpt_oss_names[] = {
+    { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.sinks", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.mlp.experts.gate_up_proj",
+      HF_STACKED_EVEN },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.mlp.experts.gate_up_proj",
+      HF_STACKED_ODD },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.mlp.experts.down_proj",
+      HF_STACKED },
+    { "transformer.h.%.mlp.experts.W.bias", "model.layers.%.mlp.experts.gate_up_proj_bias",
+      HF_STACKED_EVEN },
+    { "transformer.h.%.mlp.experts.V.bias", "model.layers.%.mlp.experts.gate_up_proj_bias",
+      HF_STACKED_ODD },
+    { "transformer.h.%.mlp.experts.W_2.bias", "model.layers.%.mlp.experts.down_proj_bias",
+      HF_SAME },
+    { 0 },
+};
+
+const HfName hf_apertus_names[] = {
+    { "transformer.h.%.attention_norm.*", "model.layers.%.attention_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.feedforward_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.act.alpha_p", "model.layers.%.mlp.act_fn.alpha_p", HF_SAME },
+    { "transformer.h.%.mlp.act.alpha_n", "model.layers.%.mlp.act_fn.alpha_n", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_gpt2_names[] = {
+    { "transformer.wte.*", "transformer.wte.*", HF_SAME },
+    { "transformer.wpe.*", "transformer.wpe.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "transformer.h.%.ln_1.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.h.%.ln_2.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.c_attn.*", HF_FIRST_THIRD },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.c_attn.*", HF_SECOND_THIRD },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.c_attn.*", HF_LAST_THIRD },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.c_proj.*", HF_TRANSPOSED },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.c_fc.*", HF_TRANSPOSED },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.c_proj.*", HF_TRANSPOSED },
+    { "transformer.lm_head_norm.*", "transformer.ln_f.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_granitemoe_names[] = {
+    { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.router.layer.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.input_linear.*",
+      HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.block_sparse_moe.input_linear.*",
+      HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.block_sparse_moe.output_linear.*",
+      HF_STACKED_ROWS },
+    { 0 },
+};
+
+/* clang-format off */
+#define SINKS { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.sinks", HF_SAME }
+/* clang-format on */
+
+const HfName hf_granite_swa_names[] = { SINKS, { 0 } };
+
+const HfName hf_granitemoe_swa_names[] = {
+    SINKS,
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.shared_mlp.input_linear.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.shared_mlp.input_linear.*",
+      HF_SECOND_HALF },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.shared_mlp.output_linear.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight",
+      "model.layers.%.block_sparse_moe.experts.gate_up_proj", HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.weight",
+      "model.layers.%.block_sparse_moe.experts.gate_up_proj", HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.block_sparse_moe.experts.down_proj",
+      HF_STACKED_ROWS },
+    { 0 },
+};
+
+const HfName hf_hyperclovax_names[] = {
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_norm1.*", HF_SAME },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_norm2.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_llama4_names[] = {
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.feed_forward.shared_expert.gate_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.feed_forward.shared_expert.up_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.feed_forward.shared_expert.down_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.feed_forward.experts.gate_up_proj",
+      HF_STACKED_FIRST_COLUMNS },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.feed_forward.experts.gate_up_proj",
+      HF_STACKED_SECOND_COLUMNS },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.feed_forward.experts.down_proj",
+      HF_STACKED },
+    { 0 },
+};
+
+const HfName hf_dbrx_names[] = {
+    { "transformer.wte.*", "transformer.wte.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "transformer.blocks.%.norm_attn_norm.norm_1.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.blocks.%.norm_attn_norm.norm_2.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*",
+      HF_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*", HF_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*",
+      HF_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.blocks.%.norm_attn_norm.attn.out_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "transformer.blocks.%.ffn.router.layer.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "transformer.blocks.%.ffn.experts.mlp.w1",
+      HF_STACKED_FLAT_ROWS },
+    { "transformer.h.%.mlp.experts.V.weight", "transformer.blocks.%.ffn.experts.mlp.v1",
+      HF_STACKED_FLAT_ROWS },
+    { "transformer.h.%.mlp.experts.W_2.weight", "transformer.blocks.%.ffn.experts.mlp.w2",
+      HF_STACKED_FLAT },
+    { "transformer.lm_head_norm.*", "transformer.norm_f.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_nanochat_names[] = {
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.fc1.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.fc2.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_persimmon_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.query_key_value.*",
+      HF_HEAD_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.query_key_value.*", HF_HEAD_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.query_key_value.*",
+      HF_HEAD_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.dense.*", HF_SAME },
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.dense_h_to_4h.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.dense_4h_to_h.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.final_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_hunyuan_names[] = {
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.query_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.key_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_hunyuan_moe_names[] = {
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.query_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.key_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.gate.wg.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_mlp.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_mlp.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_mlp.down_proj.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_ernie_moe_names[] = {
+    { "transformer.h.%.mlp.router.balance",
+      "model.layers.%.mlp.moe_statics.e_score_correction_bias", HF_ROW },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*",
+      HF_SAME },
+    { 0 },
+};
+
+const HfName hf_falcon_names[] = {
+    { "transformer.wte.*", "transformer.word_embeddings.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "transformer.h.%.ln_attn.*", HF_OF_TWO_NORMS },
+    { "transformer.h.%.ffn_norm.*", "transformer.h.%.ln_mlp.*", HF_OF_TWO_NORMS },
+    { "transformer.h.%.attention_norm.*", "transformer.h.%.input_layernorm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.h.%.post_attention_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.self_attention.query_key_value.*",
+      HF_GROUP_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.self_attention.query_key_value.*",
+      HF_GROUP_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.self_attention.query_key_value.*",
+      HF_GROUP_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.self_attention.dense.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.dense_h_to_4h.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.dense_4h_to_h.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "transformer.ln_f.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_phi_names[] = {
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.dense.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.fc1.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.fc2.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.final_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+/* clang-format off */
+#define OUT_OF_GPTJ \
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.out_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.fc_in.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.fc_out.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_gptj_names[] = {
+    { "transformer.h.%.attention_norm.*", "transformer.h.%.ln_1.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.v_proj.*", HF_SAME },
+    OUT_OF_GPTJ,
+    { 0 },
+};
+
+const HfName hf_codegen_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.qkv_proj.*", HF_SHARD_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.qkv_proj.*", HF_SHARD_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.qkv_proj.*", HF_SHARD_VALUES },
+    OUT_OF_GPTJ,
+    { 0 },
+};
+
+const HfName hf_exaone_moe_names[] = {
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.e_score_correction_bias", HF_SAME },
+    SIGMOID_ROUTER,
+    { 0 },
+};
+
+const HfName hf_bigcode_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.c_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.c_fc.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.c_proj.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_gpt_neo_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.attention.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.attention.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.attention.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.attention.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.c_fc.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.c_proj.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_bloom_names[] = {
+    { "transformer.embedding_norm.*", "transformer.word_embeddings_layernorm.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_mpt_names[] = {
+    { "transformer.h.%.attention_norm.*", "transformer.blocks.%.norm_1.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.blocks.%.norm_2.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.blocks.%.attn.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.blocks.%.ffn.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.blocks.%.ffn.down_proj.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "transformer.norm_f.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_opt_names[] = {
+    { "transformer.wte.*", "model.decoder.embed_tokens.*", HF_SAME },
+    { "transformer.wpe.*", "model.decoder.embed_positions.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "model.decoder.layers.%.self_attn_layer_norm.*",
+      HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.decoder.layers.%.final_layer_norm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "model.decoder.layers.%.self_attn.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "model.decoder.layers.%.self_attn.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "model.decoder.layers.%.self_attn.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.decoder.layers.%.self_attn.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "model.decoder.layers.%.fc1.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "model.decoder.layers.%.fc2.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.decoder.final_layer_norm.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
+#undef SINKS
+#undef OUT_OF_GPTJ
+#undef BACKBONE
+#undef STATE_SPACE
+#undef LINEAR_ATTENTION
+#undef SHARED_EXPERT
+#undef NEXTN
+#undef SIGMOID_ROUTER
