@@ -294,6 +294,8 @@ def drawn(seed):
     options = options | {k: r.choice(v) for k, v in draws.items() if options.get(k) is not None or k == "tie_word_embeddings" and kind in ("Llama", "Qwen2", "Qwen3", "Mistral")}
     if kind == "Mamba2":  # its sizes depend on each other
         options |= {k: FAMILIES[name][1][k] for k in ("hidden_size", "head_dim", "expand") if k in FAMILIES[name][1]}
+    if "word_embed_proj_dim" in options:
+        options["word_embed_proj_dim"] = options["hidden_size"]
     return f"{name}, drawn by {seed}", (kind, options)
 
 
@@ -460,12 +462,12 @@ def compare_ahead(work, folder, depth):
     return f", of later tokens {worst:.0e}"
 
 
-def compare(work, folder, reference=None):
+def compare(work, folder, near, reference=None):
     model = AutoModelForCausalLM.from_pretrained(reference or folder, dtype=torch.float32, attn_implementation="eager").eval()
     ids = torch.randint(0, VOCABULARY, (2, 40), generator=torch.Generator().manual_seed(1))
     theirs, ours = logits_there(model, ids), logits_here(work, folder, ids)["logits"]
     difference = ((theirs - ours).abs().max() / theirs.abs().max()).item()
-    assert difference < 2e-5, f"logits differ by {difference:.1e}"
+    assert difference < near, f"logits differ by {difference:.1e}"
     prompts = [ids[0, :30].tolist(), ids[1, :7].tolist()]
     answers = greedy_here(work, folder, prompts)
     assert all(len(a) == NEW for a in answers), [len(a) for a in answers]
@@ -483,6 +485,7 @@ def export(work, folder, to, *words):
 def check(name, work):
     kind, options = FAMILIES[(PACKED | AHEAD).get(name, (name,))[0]]
     depth = AHEAD[name][1] if name in AHEAD else 0
+    near = 1e-4 if "drawn by" in name else 2e-5  # in float32 some that are drawn are farther from float64 than that, on both sides
     options = options | ({"num_hidden_layers": 3 + depth} if depth else {})
     ahead = 0.3 if depth else 0
     torch.manual_seed(0)
@@ -503,7 +506,7 @@ def check(name, work):
         pack8(folder, plain, *PACKED[name][1:])
     if depth:
         put_ahead(folder, depth)
-    text = [compare(work, folder, plain) + (compare_ahead(work, folder, depth) if depth else "")]
+    text = [compare(work, folder, near, plain) + (compare_ahead(work, folder, depth) if depth else "")]
 
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
@@ -515,7 +518,7 @@ def check(name, work):
     trained = work / "ours"
     assert not export(work, plain, trained, "convert_pytorch_to_hf_checkpoint", "--config_file_path", "train.yaml", "--checkpoint_path",
                       checkpoint, "--output_hf_checkpoint_dir", trained), "three steps change nothing"
-    text.append("after 3 steps " + compare(work, trained) + (compare_ahead(work, trained, depth) if depth else ""))
+    text.append("after 3 steps " + compare(work, trained, near) + (compare_ahead(work, trained, depth) if depth else ""))
     print(f"{name}: {'; '.join(text)}", flush=True)
 
 
