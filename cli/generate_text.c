@@ -9,12 +9,14 @@
 #include "prompt_file.h"
 #include "prompts.h"
 #include "train/crew.h"
+#include "train/generation_config.h"
 #include "train/text_inference.h"
 #include <string.h>
 
 typedef struct Options {
-    const char *config_file_path, *prompt, *prompts_file_path, *output_file_path, *system, *device;
-    const int64_t *max_new_tokens;
+    const char *config_file_path, *model_path, *tokenizer_path, *prompt, *prompts_file_path,
+        *output_file_path, *system, *device;
+    const int64_t *max_new_tokens, *sequence_length;
     const double *temperature;
     int64_t seed, top_k, ranks, batch_size;
     double top_p, min_p, repetition_penalty;
@@ -28,7 +30,10 @@ static const char *const contexts[] = { "stop", "slide", NULL };
 
 /* clang-format off */
 static const Field options[] = {
-    FIELD_PATH(Options, config_file_path, NULL, "the text generation YAML", .flags = FIELD_EXISTS),
+    FIELD_PATH(Options, config_file_path, "null", "the text generation YAML", .flags = FIELD_EXISTS),
+    FIELD_PATH(Options, model_path, "null", "in place of the YAML: a model of Hugging Face, as a folder or a name in its local cache, or a checkpoint or experiment of a training"),
+    FIELD_PATH(Options, tokenizer_path, "null", "with model_path: a folder with tokenizer.json, or a SentencePiece .model; by default the model's folder", .flags = FIELD_EXISTS_ANY),
+    FIELD_INT(Options, sequence_length, "null", 1, INFINITY, "tokens that prompt and answer may have together, in place of the YAML's; with model_path at most 4096 unless told, and no more than the model's"),
     FIELD_STRING(Options, prompt, "null", "stands for the {name} of the prompt_template; nothing is asked then"),
     FIELD_PATH(Options, prompts_file_path, "null", "JSONL file of prompts: {\"prompt\": ...}, or a key for each {name} of the prompt_template", .flags = FIELD_EXISTS, .role = PATH_READ),
     FIELD_PATH(Options, output_file_path, "null", "with prompts_file_path: gets its lines with \"answer\" and \"end\" (eod, limit, text)", .role = PATH_WRITTEN),
@@ -62,23 +67,48 @@ typedef struct Work {
     const char *device;
 } Work;
 
-static Error *load(Arena *a, Work *w)
+/* What errors of the whole name. */
+static const char *source(const Options *o)
 {
-    const Options *o = w->options;
-    const Rank *rank = w->crew->rank;
+    return o->config_file_path ? o->config_file_path : o->model_path;
+}
+
+static Error *read_config(Arena *a, const Options *o, const Rank *rank, Yaml **root)
+{
     const ResolverContext context = { .rank = rank,
                                       .config_file_path = o->config_file_path,
                                       .experiments_root_path = ".",
                                       .experiment_id = "-1" };
+    if (o->config_file_path) return config_load(a, o->config_file_path, o->set, &context, root);
+    Error *e = generation_config_of(a, o->model_path, o->tokenizer_path, rank, root);
+    for (int64_t i = 0; !e && i < o->set.n; i++) e = config_override(a, *root, o->set.item[i]);
+    return e;
+}
+
+/* No longer than the model takes, unless that was asked for. */
+static void set_length(const Options *o, TextInference *t)
+{
+    const int64_t most = t->model->sequence_length;
+    if (o->sequence_length)
+        t->sequence_length = *o->sequence_length;
+    else if (o->model_path && t->sequence_length > most)
+        t->sequence_length = most;
+}
+
+static Error *load(Arena *a, Work *w)
+{
+    const Options *o = w->options;
+    const Rank *rank = w->crew->rank;
     Yaml *root;
     Registry *r;
     GenerationConfig checked;
-    TRY(config_load(a, o->config_file_path, o->set, &context, &root));
+    TRY(read_config(a, o, rank, &root));
     TRY(components_registry(a, &r));
     TRY(builder_validate(builder_new(a, r, root, rank), generation_config_fields, &checked));
-    TRY(error_wrap(device_choice_check(&checked.settings.device), "%s: settings",
-                   o->config_file_path));
-    return builder_build(builder_new(a, r, root, rank), generation_config_fields, &w->config);
+    TRY(error_wrap(device_choice_check(&checked.settings.device), "%s: settings", source(o)));
+    TRY(builder_build(builder_new(a, r, root, rank), generation_config_fields, &w->config));
+    set_length(o, w->config.text_inference_component);
+    return NULL;
 }
 
 /* Ranks share the matrices or layers of a model; they all make the same answer. */
@@ -87,7 +117,7 @@ static Error *check_ranks(Work *w)
     const int64_t n = w->crew->rank->world_size;
     w->mesh = w->config.device_mesh ? *w->config.device_mesh : mesh_of_rank(w->crew->rank);
     if (n == 1 && w->mesh.world_size == 1) return NULL;
-    const char *path = w->options->config_file_path;
+    const char *path = source(w->options);
     const int64_t stages = w->mesh.size[MESH_PP];
     if (w->mesh.world_size != n || w->mesh.size[MESH_TP] * stages != n)
         return error_new("%s: %lld ranks can share a model for generation by tensor parallelism "
@@ -180,6 +210,10 @@ static Error *answer_all(AnswerSettings s, const TextInference *t, Generator *g,
 
 static Error *check_options(const Options *o)
 {
+    if (!o->config_file_path == !o->model_path)
+        return error_usage("--config_file_path or --model_path: one of them says which model");
+    if (o->tokenizer_path && !o->model_path)
+        return error_usage("--tokenizer_path goes with --model_path; a YAML has its own tokenizer");
     for (int64_t i = 0; i < o->stop.n; i++)
         if (!*o->stop.item[i]) return error_usage("--stop: a text that ends answers is not empty");
     if (!o->prompts_file_path != !o->output_file_path)
@@ -282,7 +316,10 @@ const Command command_top_generate_text = {
         "program. Nothing is random with --temperature 0. --chat makes a message of each prompt, "
         "as "
         "the tokenizer's chat template asks; --prompts_file_path answers a whole file.",
-    .examples = "modalities generate_text --config_file_path configs/generate/small.yaml "
+    .examples = "modalities generate_text --model_path path/to/huggingface/folder --chat\n"
+                "modalities generate_text --model_path experiments/first --tokenizer_path "
+                "data/tokenizer --prompt \"Once upon a time\"\n"
+                "modalities generate_text --config_file_path configs/generate/small.yaml "
                 "--set settings.model_path=checkpoints/eid_... --prompt \"Once upon a time\"\n"
                 "printf 'One\\nTwo\\n' | modalities generate_text --config_file_path generate.yaml "
                 "--max_new_tokens 20 --temperature 0",

@@ -194,6 +194,50 @@ static const char *random_checkpoint(Arena *a, const char *config, StringList ov
     return path;
 }
 
+/* Without a YAML. */
+TEST(a_folder_that_describes_no_model_is_one_clear_error)
+{
+    static const struct {
+        const char *options, *part;
+        int status;
+    } wrong[] = {
+        { "--prompt a", "--config_file_path or --model_path: one of them says which model", 2 },
+        { "--config_file_path configs/generate/small.yaml --model_path tests --prompt a",
+          "--config_file_path or --model_path: one of them", 2 },
+        { "--config_file_path configs/generate/small.yaml --tokenizer_path tests --prompt a",
+          "--tokenizer_path goes with --model_path", 2 },
+        { "--model_path tests --prompt a",
+          "tests: neither a model of Hugging Face, with config.json, nor a checkpoint with a "
+          "kept_config.yaml",
+          1 },
+        { "--model_path no/where --prompt a", "no/where: there is no such folder", 1 },
+        { "--model_path HF --prompt a", "does not say whose tokens it knows", 2 },
+        { "--model_path HF --tokenizer_path tests --prompt a",
+          "--tokenizer_path: tests has no tokenizer.json", 2 },
+    };
+    Arena *a = arena_new();
+    const char *folder = path_join(a, test_folder(), "model"),
+               *errors = path_join(a, test_folder(), "errors");
+    static const char config[] =
+        "{\"model_type\": \"llama\", \"vocab_size\": 8, \"hidden_size\": 8, "
+        "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, "
+        "\"intermediate_size\": 8}";
+    assert_no_error(make_directories(folder));
+    assert_no_error(file_write(path_join(a, folder, "config.json"), config, strlen(config)));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        Str said;
+        const char *hf = strstr(wrong[i].options, "HF");
+        const char *options =
+            hf ? arena_printf(a, "--model_path %s%s", folder, hf + 2) : wrong[i].options;
+        const int status = system(arena_printf(a, "HF_HUB_CACHE=%s %s generate_text %s 2> %s",
+                                               test_folder(), program_path(), options, errors));
+        assert_no_error(file_read(a, errors, &said));
+        assert_contains(said.ptr, wrong[i].part);
+        assert_int_equal(WEXITSTATUS(status), wrong[i].status);
+    }
+    arena_free(a);
+}
+
 TEST(the_shipped_configuration_generates)
 {
     Arena *a = arena_new();

@@ -289,6 +289,26 @@ TEST(the_configuration_of_gpt2_124m_trains)
     arena_free(a);
 }
 
+/* What a model answers that only its folder describes. */
+static Str answer_of(Arena *a, const char *model, const char *more)
+{
+    const char *file = path_join(a, test_folder(), "answer");
+    Str answer;
+    must_run(a, arena_printf(a,
+                             "generate_text --model_path %s --prompt 'the one' --temperature 0 "
+                             "--max_new_tokens 9 %s > %s",
+                             model, more, file));
+    assert_no_error(file_read(a, file, &answer));
+    assert_contains(answer.ptr, "--OUTPUT--");
+    return answer;
+}
+
+static void answer_alike(Arena *a, const char *model, const char *experiment, const char *more)
+{
+    const Str x = answer_of(a, model, ""), y = answer_of(a, experiment, more);
+    assert_string_equal(x.ptr, y.ptr);
+}
+
 /* A model as Hugging Face has them, made here; trained further, and given back. */
 TEST(a_hugging_face_model_is_trained_further_and_given_back)
 {
@@ -335,6 +355,10 @@ TEST(a_hugging_face_model_is_trained_further_and_given_back)
     assert_no_error(file_read(a, path_join(a, merged, "model.safetensors"), &after));
     assert_int_equal(before.len, after.len);
     assert_true(memcmp(before.ptr, after.ptr, before.len) != 0);
+    answer_alike(a, model, path_join(a, b.root, "first"),
+                 arena_printf(a, "--tokenizer_path %s/tokenizer", folder));
+    answer_alike(a, tuned, path_join(a, b.root, "tuned"), "");
+    answer_alike(a, merged, bench_last_checkpoint(&b, "adapted", NULL), "");
     arena_free(a);
 }
 
