@@ -125,7 +125,7 @@ static const Field fields[] = {
     FIELD_STRING(DecoderSettings, document_key, "null", "name of the documents in a batch: tokens attend within their own; null: to all earlier tokens"),
     COUNT(vocab_size, "number of token ids"),
     COUNT(sequence_length, "longest sequence"),
-    FIELD_INT(DecoderSettings, n_layer, NULL, 1, 1000, "number of blocks", .flags = FIELD_STRICT),
+    FIELD_INT(DecoderSettings, n_layer, NULL, 1, MOST_BLOCKS, "number of blocks", .flags = FIELD_STRICT),
     COUNT(n_embd, "width of the residual stream"),
     FIELD_INT(DecoderSettings, n_head_q, "0", 0, MOST, "number of query heads; 0: no block has attention", .flags = FIELD_STRICT),
     FIELD_INT(DecoderSettings, n_head_kv, "0", 0, MOST, "number of key and value heads; divides n_head_q", .flags = FIELD_STRICT),

@@ -54,11 +54,12 @@ static int64_t key_heads(const DecoderSettings *s, const LayerSettings *x)
     return x->n_head_kv ? *x->n_head_kv : s->n_head_kv;
 }
 
-/* Whose keys and values the kind's block i reads; NULL: there is none. */
-static const LayerSettings *keys_before(const DecoderSettings *s, const LayerSettings *x, int64_t i)
+/* Whose keys and values the kind's block i reads; NULL: there is none. `kind` is that of blocks. */
+static const LayerSettings *keys_before(const DecoderSettings *s, const LayerSettings *x,
+                                        const int64_t *kind, int64_t i)
 {
     while (i-- > 0) {
-        const LayerSettings *y = &s->layers.item[decoder_kind_of_block(s, i)];
+        const LayerSettings *y = &s->layers.item[kind[i]];
         if (decoder_layer_attends(y) && !y->shared_kv && y->window == x->window &&
             y->chunks == x->chunks)
             return y;
@@ -68,10 +69,12 @@ static const LayerSettings *keys_before(const DecoderSettings *s, const LayerSet
 
 static Error *check_shared_kv(const DecoderSettings *s)
 {
+    int64_t kind_of[MOST_BLOCKS];
     for (int64_t i = 0; i < s->n_layer; i++) {
-        const int64_t kind = decoder_kind_of_block(s, i);
-        const LayerSettings *x = &s->layers.item[kind], *y = keys_before(s, x, i);
+        const int64_t kind = kind_of[i] = decoder_kind_of_block(s, i);
+        const LayerSettings *x = &s->layers.item[kind];
         if (!x->shared_kv) continue;
+        const LayerSettings *y = keys_before(s, x, kind_of, i);
         if (!decoder_layer_attends(x) || s->latent)
             return error_new("layers.%lld: shared_kv is of blocks with attention, and not of a "
                              "latent one",

@@ -3,6 +3,8 @@
 #define MODELS_DECODER_SETTINGS_H
 #include "models/decoder_attention_settings.h"
 
+enum { MOST_BLOCKS = 1000 };
+
 typedef struct NormSettings {
     int type; /* 0 RMS, 1 layer norm */
     double eps;
