@@ -28,12 +28,18 @@ const Multipliers *decoder_multipliers(const Decoder *d)
     return d->multipliers ? d->multipliers : &ones;
 }
 
-static Value *dense(Build *b, Value *x)
+int64_t decoder_hidden_of(const Decoder *d, const DecoderLayer *layer)
+{
+    return layer->hidden ? layer->hidden : d->hidden;
+}
+
+static Value *dense(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
-    return d->is_gated ? gated_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias,
+    const int64_t hidden = decoder_hidden_of(d, layer);
+    return d->is_gated ? gated_mlp(b->g, x, d->activation, hidden, d->ffn_bias,
                                    decoder_multipliers(d)->ffn_gate)
-                       : plain_mlp(b->g, x, d->activation, d->hidden, d->ffn_bias);
+                       : plain_mlp(b->g, x, d->activation, hidden, d->ffn_bias);
 }
 
 static Value *mixture(Build *b, Value *x, Value *routed)
@@ -45,12 +51,12 @@ static Value *mixture(Build *b, Value *x, Value *routed)
 }
 
 /* A feed-forward layer of x beside a mixture of the stream. */
-static Value *dense_and_mixture(Build *b, Value *x, Value *stream)
+static Value *dense_and_mixture(Build *b, const DecoderLayer *layer, Value *x, Value *stream)
 {
     const Norm *n = b->d->head_norm;
     Graph *g = b->g;
     graph_enter(g, "mlp", -1);
-    Value *own = dense(b, x);
+    Value *own = dense(b, layer, x);
     graph_leave(g);
     Value *read = norm(g, "experts_norm", stream, n), *routed = read;
     if (b->d->moe->router_norm)
@@ -66,10 +72,10 @@ static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x, Value 
     const bool is_gated = layer->is_sparse || d->is_gated;
     Value *y;
     if (layer->is_sparse) {
-        y = d->moe->beside_ffn ? dense_and_mixture(b, x, stream) : mixture(b, x, x);
+        y = d->moe->beside_ffn ? dense_and_mixture(b, layer, x, stream) : mixture(b, x, x);
     } else {
         graph_enter(b->g, "mlp", -1);
-        y = dense(b, x);
+        y = dense(b, layer, x);
         graph_leave(b->g);
     }
     if (is_gated && (d->keeps_gated || b->dropout == 0)) return y;
@@ -161,10 +167,13 @@ static Value *block_scaled(Build *b, Value *x)
     return reshape(g, "bshd->bs(hd)", NULL, x);
 }
 
-static Value *block(Build *b, Value *x, int i)
+/* `vector` is the block's own embedding; NULL: none. */
+static Value *block(Build *b, Value *x, int i, Value *vector)
 {
     graph_enter(b->g, "h", i);
-    x = block_scaled(b, layers_of_block(b, x, i));
+    x = layers_of_block(b, x, i);
+    if (vector) x = per_layer_added(b, x, vector);
+    x = block_scaled(b, x);
     graph_leave(b->g);
     return x;
 }
@@ -221,6 +230,14 @@ static void predict_ahead(Build *b, Value *ids, Value *table, Value *x, NormPara
     out->ahead_weight = d->multi_token->weight;
 }
 
+/* A place for those of each block, where a block reads those of another. */
+static KeysValues *keys_to_share(Arena *a, const Decoder *d)
+{
+    bool any = false;
+    for (int64_t i = 0; i < d->n_layer; i++) any |= d->layer[i].shared_kv;
+    return any ? NEW_N(a, KeysValues, d->n_layer) : NULL;
+}
+
 static Value *bias_of_head(Graph *g, const Decoder *d)
 {
     const Dim ids = { .size = d->vocab_size, .axis = "vocab" };
@@ -251,12 +268,14 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     Value *wte = embedding_table(g, "wte", d->vocab_size, d->width, "vocab", ROLE_EMBEDDING);
     Value *ids = model_input(g, &self->inputs[0], f), *x = embedded(&b, ids, wte);
     if (f->documents && d->document_key) b.documents = model_input(g, &self->inputs[1], f);
+    b.made = keys_to_share(g->arena, d);
+    Value **vectors = per_layer_embeddings(&b, ids, x);
     const int64_t n_positions = d->unused_positions + d->sequence_length;
     if (d->learned_positions)
         x = add_learned(&b, x,
                         embedding_table(g, "wpe", n_positions, d->width, NULL, ROLE_POSITION));
     x = maybe_dropout(g, x, f->training ? d->embedding_dropout : 0, b.salt++);
-    for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i);
+    for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i, vectors ? vectors[i] : NULL);
     const Linear head = { d->vocab_size, "vocab", "embed", false, ROLE_HEAD };
     *out = (ModelOutput){ .hidden = head_input(&b, norm(g, "lm_head_norm", x, d->head_norm)),
                           .logit_cap = d->logit_cap };
@@ -275,13 +294,15 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
 /* As regular expressions of the original: `.attn` is any character, then "attn". */
 static const DecayGroup groups[] = {
     { "linear", (const char *const[]){ "attn", "mlp", "short_conv.", "mtp.stream.", "mtp.token.",
+                                       "per_layer_proj", "per_layer_gate", "per_layer_out",
                                        "lm_head.weight", "lm_head.bias", NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
     { "layernorm",
       (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm", "attention_post_norm",
                              "ffn_post_norm", "stream_norm", "token_norm", "ahead_norm",
                              "embedding_norm", "block_scale", "dense_norm", "experts_norm",
-                             "mixture_norm", "router_norm", "delta_norm", "delta_gates", NULL } },
+                             "mixture_norm", "router_norm", "delta_norm", "delta_gates",
+                             "per_layer_norm", "per_layer_post_norm", NULL } },
     { 0 },
 };
 

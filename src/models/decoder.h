@@ -38,10 +38,13 @@ typedef struct DecoderLayer {
     int64_t head_width, n_head_kv; /* of its attention alone; 0: as of the model */
     bool keys_as_values;           /* values are what the product of keys gives, in front of norms
                                       and of what turns */
+    bool shared_kv;                /* its attention reads the keys and values of an earlier block,
+                                      decoder_keys_of, and makes none */
     const RopeScaling *rope;       /* applied in order to queries and keys */
     int64_t n_rope;
     bool is_sparse; /* `moe` instead of one feed-forward layer */
     bool no_ffn;
+    int64_t hidden; /* width of its feed-forward layer; 0: as of the model */
 } DecoderLayer;
 
 /* Whether positions turn queries and keys, and do not only make queries grow. */
@@ -120,6 +123,17 @@ typedef struct MultiToken {
     bool behind_norm;
 } MultiToken;
 
+/* A second table of embeddings has a narrow vector of each token id for each block. Its mean with
+ * one that is a product of the token's embedding, behind a norm, goes through a gate that the
+ * stream behind the block opens, and what a product gives of it is added behind a norm (Gemma 3n,
+ * Gemma 4). */
+typedef struct PerLayerEmbedding {
+    int64_t width, vocab_size; /* of the table; at least the model's */
+    double scale;              /* multiplies what the table gives; 0: nothing does */
+    const Norm *norm;          /* of the product, with that width; there always */
+    const Norm *post_norm;     /* of what is added; likewise */
+} PerLayerEmbedding;
+
 /* Norms are NULL where there is none; scales and caps are 0. */
 typedef struct Decoder {
     const char *name, *block_class; /* "gpt2", "GPT2Block" */
@@ -159,13 +173,14 @@ typedef struct Decoder {
     bool attention_sinks; /* each query head has a learned logit in its softmax that has no value */
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
                              else each query head has a key head, and rope turns `turning` */
-    const LinearAttention *linear;  /* NULL: no layer is linear, or all such are `selective` */
-    const Selective *selective;     /* linear layers are of this kind; NULL: of `linear` */
-    const Multipliers *multipliers; /* NULL: all are 1 */
-    const ShortConv *short_conv;    /* NULL: no layer is such a convolution */
-    const MultiToken *multi_token;  /* NULL: the next token alone is predicted */
-    const DecoderLayer *layer;      /* n_layer of them, and one for each block of multi_token */
-    const Moe *moe;                 /* NULL: no layer is sparse */
+    const LinearAttention *linear;      /* NULL: no layer is linear, or all such are `selective` */
+    const Selective *selective;         /* linear layers are of this kind; NULL: of `linear` */
+    const Multipliers *multipliers;     /* NULL: all are 1 */
+    const ShortConv *short_conv;        /* NULL: no layer is such a convolution */
+    const PerLayerEmbedding *per_layer; /* of the n_layer blocks; NULL: there is none */
+    const MultiToken *multi_token;      /* NULL: the next token alone is predicted */
+    const DecoderLayer *layer;          /* n_layer of them, and one for each block of multi_token */
+    const Moe *moe;                     /* NULL: no layer is sparse */
 } Decoder;
 
 /* A model that refers to the description, which must stay as long. */
@@ -173,6 +188,11 @@ Model *decoder_new(Arena *a, const Decoder *d);
 /* Of a block's attention. */
 int64_t decoder_head_width_of(const Decoder *d, const DecoderLayer *layer);
 int64_t decoder_key_heads_of(const Decoder *d, const DecoderLayer *layer);
+/* The block whose keys and values the attention of one reads: itself, or, of shared_kv, the last
+ * earlier one that has its own and sees as many tokens. NULL: there is none. */
+const DecoderLayer *decoder_keys_of(const Decoder *d, const DecoderLayer *layer);
+/* Of its feed-forward layer. */
+int64_t decoder_hidden_of(const Decoder *d, const DecoderLayer *layer);
 /* What q k^T is multiplied by, before scale_by_layer. */
 double decoder_attention_scale(const Decoder *d);
 /* Those of the description, or ones. */

@@ -132,6 +132,21 @@ int64_t decoder_key_heads_of(const Decoder *d, const DecoderLayer *layer)
     return layer->n_head_kv ? layer->n_head_kv : d->n_head_kv;
 }
 
+static bool sees_alike(const DecoderLayer *x, const DecoderLayer *y)
+{
+    return x->window == y->window && x->chunks == y->chunks;
+}
+
+const DecoderLayer *decoder_keys_of(const Decoder *d, const DecoderLayer *layer)
+{
+    if (!layer->shared_kv) return layer;
+    for (const DecoderLayer *l = layer; l-- > d->layer;) {
+        const bool attends = l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
+        if (attends && !l->shared_kv && sees_alike(l, layer)) return l;
+    }
+    return NULL;
+}
+
 double decoder_attention_scale(const Decoder *d)
 {
     return d->attention_scale != 0 ? d->attention_scale : 1 / sqrt((double)d->head_width);
@@ -186,36 +201,72 @@ static Value *value_norm(Build *b, Value *v)
     return norm_by(b->g, (NormParams){ 0 }, v, &n);
 }
 
+/* Of a block, before positions turn; keys and values are NULL where they are those of another. */
+typedef struct Heads {
+    Value *q, *k, *v;
+} Heads;
+
+static Heads heads_of(Build *b, const DecoderLayer *layer, Value *x, const Linear *queries,
+                      const Linear *keys)
+{
+    Graph *g = b->g;
+    const int64_t width = decoder_head_width_of(b->d, layer),
+                  own_keys = decoder_key_heads_of(b->d, layer);
+    const char *groups = arena_printf(g->arena, "d=%lld g=%lld", (long long)width,
+                                      (long long)key_heads(b, own_keys));
+    const char *sizes =
+        arena_printf(g->arena, "d=%lld g=%lld", (long long)width, (long long)own_keys);
+    Value *q = clipped(b, wide_norm(b, layer, "q_norm", linear(g, "q_attn", x, queries)));
+    q = reshape(g, "bs(grd)->bsgrd", groups, q);
+    if (layer->shared_kv) return (Heads){ .q = q };
+    Value *made = linear(g, "k_attn", x, keys);
+    Value *k = clipped(b, wide_norm(b, layer, "k_norm", made));
+    k = reshape(g, "bs(gd)->bsgd", sizes, k);
+    Value *v = clipped(b, layer->keys_as_values ? made : linear(g, "v_attn", x, keys));
+    return (Heads){ q, k, value_norm(b, reshape(g, "bs(gd)->bsgd", sizes, v)) };
+}
+
+static void turn(Build *b, const DecoderLayer *layer, Heads *h)
+{
+    h->q = transform(b, layer, h->q, true);
+    if (h->k) h->k = transform(b, layer, h->k, false);
+}
+
+/* The block's own keys and values, or those of another one, which have been turned and cached. What
+ * may be sent to another stage of a pipeline is not repeated before. */
+static KeysValues keys_and_values(Build *b, const DecoderLayer *layer, const Heads *h)
+{
+    const Decoder *d = b->d;
+    const int64_t n = key_heads(b, decoder_key_heads_of(d, layer));
+    KeysValues kv, all;
+    if (layer->shared_kv)
+        kv = b->made[decoder_keys_of(d, layer) - d->layer];
+    else
+        kv.v = cached(b, "v_cache", h->v), kv.k = cached(b, "k_cache", h->k);
+    all.v = repeated(b, kv.v, n);
+    all.k = repeated(b, kv.k, n);
+    if (b->made && !layer->shared_kv && layer - d->layer < d->n_layer)
+        b->made[layer - d->layer] = decoder_ranks(b, MESH_PP) > 1 ? kv : all;
+    return all;
+}
+
 static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attention *attrs, Value *x)
 {
     const Decoder *d = b->d;
-    Graph *g = b->g;
     const int64_t width = decoder_head_width_of(d, layer),
-                  own_keys = decoder_key_heads_of(d, layer), n_keys = key_heads(b, own_keys);
-    const char *axis = n_keys == own_keys ? "heads" : NULL;
-    const char *groups =
-        arena_printf(g->arena, "d=%lld g=%lld", (long long)width, (long long)n_keys);
-    const char *sizes =
-        arena_printf(g->arena, "d=%lld g=%lld", (long long)width, (long long)own_keys);
+                  own_keys = decoder_key_heads_of(d, layer);
+    const char *axis = key_heads(b, own_keys) == own_keys ? "heads" : NULL;
     const Linear queries = { width * d->n_head_q, "heads", "embed", d->qkv_bias, ROLE_LINEAR },
                  keys = { width * own_keys, axis, "embed", d->qkv_bias, ROLE_LINEAR };
-    Value *q = clipped(b, wide_norm(b, layer, "q_norm", linear(g, "q_attn", x, &queries)));
-    q = reshape(g, "bs(grd)->bsgrd", groups, q);
-    Value *made = linear(g, "k_attn", x, &keys);
-    Value *k = clipped(b, wide_norm(b, layer, "k_norm", made));
-    k = reshape(g, "bs(gd)->bsgd", sizes, k);
-    Value *v = clipped(b, layer->keys_as_values ? made : linear(g, "v_attn", x, &keys));
-    v = value_norm(b, reshape(g, "bs(gd)->bsgd", sizes, v));
-    if (!d->qk_norm_before_rope)
-        q = transform(b, layer, q, true), k = transform(b, layer, k, false);
+    Heads h = heads_of(b, layer, x, &queries, &keys);
+    if (!d->qk_norm_before_rope) turn(b, layer, &h);
     if (!layer->no_qk_norm) {
-        q = head_norm(b, layer, "q_norm", q, queries.width, queries.axis);
-        k = head_norm(b, layer, "k_norm", k, keys.width, keys.axis);
+        h.q = head_norm(b, layer, "q_norm", h.q, queries.width, queries.axis);
+        if (h.k) h.k = head_norm(b, layer, "k_norm", h.k, keys.width, keys.axis);
     }
-    if (d->qk_norm_before_rope) q = transform(b, layer, q, true), k = transform(b, layer, k, false);
-    v = repeated(b, cached(b, "v_cache", v), n_keys);
-    k = repeated(b, cached(b, "k_cache", k), n_keys);
-    return attended(b, q, k, v, attrs);
+    if (d->qk_norm_before_rope) turn(b, layer, &h);
+    const KeysValues kv = keys_and_values(b, layer, &h);
+    return attended(b, h.q, kv.k, kv.v, attrs);
 }
 
 static Value *latent_queries(Build *b, Value *x)

@@ -12,6 +12,11 @@ typedef struct Table {
     Value *value;
 } Table;
 
+/* Keys and values of all heads [b s g d], as attention reads them. */
+typedef struct KeysValues {
+    Value *k, *v; /* NULL: not made */
+} KeysValues;
+
 /* While one forward pass is built. */
 typedef struct Build {
     const Decoder *d;
@@ -23,6 +28,7 @@ typedef struct Build {
     Table *table;      /* of each rotary transform, made at its first use */
     int64_t n_tables, cap_tables;
     Value *documents; /* of the tokens; NULL: all are one */
+    KeysValues *made; /* by block; NULL: no block reads those of another */
     MoeSums moe;      /* over the layers so far */
 } Build;
 
@@ -46,6 +52,11 @@ Value *short_conv_layer(Build *b, Value *x);
 /* x [b s width] behind a convolution over the last `taps` tokens of its document, whose weight (and
  * bias) are "<name>_conv.weight"; while a text is continued "<name>_tail" has its last tokens. */
 Value *decoder_conv(Build *b, const char *name, Value *x, int64_t taps, bool bias);
+/* decoder_per_layer.c: for each block the vector [b s width] of its own, of the embeddings x of the
+ * ids; NULL: the model has none. */
+Value **per_layer_embeddings(Build *b, Value *ids, Value *x);
+/* The stream x behind a block, with what the block's vector gives. */
+Value *per_layer_added(Build *b, Value *x, Value *vector);
 /* decoder_attention.c: the cache of that name for what is kept of texts, [texts ...]. What has a
  * second dimension of 1 is kept of a text as a whole, else that is its positions. */
 Value *decoder_cache(Build *b, const char *name, const Value *x, int n_dims, const Dim *dims);

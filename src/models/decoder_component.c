@@ -47,7 +47,9 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, no_qk_norm, "false", "no norm of queries and keys, whatever qk_norm says"),
     FIELD_INT(LayerSettings, head_width, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, n_head_kv, "null", 1, MOST, "of these blocks; null: the model's"),
+    FIELD_INT(LayerSettings, ffn_hidden, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_BOOL(LayerSettings, keys_as_values, "false", "no product of values: they are what that of keys gives, in front of norms and rope"),
+    FIELD_BOOL(LayerSettings, shared_kv, "false", "no products of keys and values: attention reads those of the last block before it that has its own and the same window"),
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
@@ -84,6 +86,12 @@ static const Field multi_token_fields[] = {
     FIELD_BOOL(MultiToken, behind_norm, "false", "blocks read the stream behind the norm in front of the head, as the weights of DeepSeek V3 want it; exports have the blocks then"),
     { 0 },
 };
+static const Field per_layer_fields[] = {
+    FIELD_INT(PerLayerSettings, width, NULL, 1, MOST, "of the vector of a token in a block"),
+    FIELD_INT(PerLayerSettings, vocab_size, "null", 1, MOST, "rows of the table; null: as the model's"),
+    FIELD_FLOAT(PerLayerSettings, scale, "0.0", 0, INFINITY, "multiplies what the table gives; 0: nothing does"),
+    { 0 },
+};
 static const Field mixture_fields[] = {
     FIELD_INT(Moe, n_experts, NULL, 1, 65536, "number of experts"),
     FIELD_INT(Moe, top_k, NULL, 1, 65536, "experts of a token"),
@@ -117,7 +125,7 @@ static const Field fields[] = {
     FIELD_STRING(DecoderSettings, document_key, "null", "name of the documents in a batch: tokens attend within their own; null: to all earlier tokens"),
     COUNT(vocab_size, "number of token ids"),
     COUNT(sequence_length, "longest sequence"),
-    FIELD_INT(DecoderSettings, n_layer, NULL, 1, 1000, "number of blocks", .flags = FIELD_STRICT),
+    FIELD_INT(DecoderSettings, n_layer, NULL, 1, MOST_BLOCKS, "number of blocks", .flags = FIELD_STRICT),
     COUNT(n_embd, "width of the residual stream"),
     FIELD_INT(DecoderSettings, n_head_q, "0", 0, MOST, "number of query heads; 0: no block has attention", .flags = FIELD_STRICT),
     FIELD_INT(DecoderSettings, n_head_kv, "0", 0, MOST, "number of key and value heads; divides n_head_q", .flags = FIELD_STRICT),
@@ -166,6 +174,7 @@ static const Field fields[] = {
     FIELD_STRUCT(DecoderSettings, short_conv, ShortConv, short_conv_fields, "null", "gated short convolutions, of conv blocks; null: no block is"),
     FIELD_STRUCT(DecoderSettings, multipliers, Multipliers, multiplier_fields, "null", "numbers that parts of blocks are multiplied by; null: all are 1"),
     FIELD_STRUCT(DecoderSettings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
+    FIELD_STRUCT(DecoderSettings, per_layer_embedding, PerLayerSettings, per_layer_fields, "null", "a second table of embeddings, with a vector of each token id for each block: blocks add what it gives behind a gate that the stream opens; null: none"),
     FIELD_STRUCT(DecoderSettings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
 };
@@ -237,7 +246,8 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
         const RopeScaling *given = !x->rope && x->head_width ? s->rope : x->rope;
         own[k] = rope_of(a, s, given, decoder_layer_head_width(s, x));
     }
-    for (int64_t i = 0, k = 0, of_kind = 0; i < s->n_layer; i++) {
+    for (int64_t i = 0; i < s->n_layer; i++) {
+        const int64_t k = decoder_kind_of_block(s, i);
         const LayerSettings *x = &s->layers.item[k];
         const RopeScaling *rope = own[k] ? own[k] : common;
         layer[i] = (DecoderLayer){ .mixer = x->linear         ? MIXER_LINEAR
@@ -251,13 +261,12 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .head_width = own_size(x->head_width, decoder_head_width(s)),
                                    .n_head_kv = own_size(x->n_head_kv, s->n_head_kv),
                                    .keys_as_values = x->keys_as_values,
+                                   .shared_kv = x->shared_kv,
                                    .rope = rope,
                                    .n_rope = rope && !x->no_rope && decoder_layer_attends(x),
                                    .is_sparse = x->sparse,
-                                   .no_ffn = x->no_ffn };
-        if (++of_kind < x->count) continue;
-        of_kind = 0;
-        k = (k + 1) % s->layers.n;
+                                   .no_ffn = x->no_ffn,
+                                   .hidden = own_size(x->ffn_hidden, s->ffn_hidden) };
     }
     for (int64_t i = s->n_layer; i < n; i++) layer[i] = layer[i - 1];
     return layer;
@@ -277,6 +286,19 @@ static const Moe *mixture_of(Arena *a, const DecoderSettings *s)
     m->activation = (Activation)s->activation;
     m->is_plain = !s->gated;
     return m;
+}
+
+static const PerLayerEmbedding *per_layer_of(Arena *a, const DecoderSettings *s)
+{
+    const PerLayerSettings *given = s->per_layer_embedding;
+    if (!given) return NULL;
+    PerLayerEmbedding *p = NEW(a, PerLayerEmbedding);
+    *p = (PerLayerEmbedding){ .width = given->width,
+                              .vocab_size = given->vocab_size ? *given->vocab_size : s->vocab_size,
+                              .scale = given->scale,
+                              .norm = norm_of(a, s, given->width, true),
+                              .post_norm = norm_of(a, s, s->n_embd, true) };
+    return p;
 }
 
 static void set_norms(Arena *a, const DecoderSettings *s, Decoder *d)
@@ -350,6 +372,7 @@ static Error *build(Builder *b, const void *settings, void **out)
             s->selective_scan ? selective_settings_make(a, s->selective_scan, s->n_embd) : NULL,
         .layer = layers_of(a, s),
         .moe = mixture_of(a, s),
+        .per_layer = per_layer_of(a, s),
         .multi_token = s->multi_token,
     };
     set_norms(a, s, d);

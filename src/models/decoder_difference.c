@@ -132,6 +132,16 @@ static const char *convolutions(Arena *a, const ShortConv *x, const ShortConv *y
     return e ? e : flag(a, "biases of short convolutions", x->bias, y->bias);
 }
 
+static const char *per_layer(Arena *a, const PerLayerEmbedding *x, const PerLayerEmbedding *y)
+{
+    if (!x || !y) return flag(a, "embeddings of each block", x, y);
+    const char *e = number(a, "width of these embeddings", (double)x->width, (double)y->width);
+    if (!e) e = number(a, "rows of their table", (double)x->vocab_size, (double)y->vocab_size);
+    if (!e) e = number(a, "scale of their table", x->scale, y->scale);
+    if (!e) e = norms(a, "norm of their products", x->norm, y->norm);
+    return e ? e : norms(a, "norm of what they add", x->post_norm, y->post_norm);
+}
+
 static bool attends(const DecoderLayer *l)
 {
     return l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
@@ -140,8 +150,14 @@ static bool attends(const DecoderLayer *l)
 static const char *attention_layers(Arena *a, const DecoderLayer *p, const DecoderLayer *q)
 {
     const char *e = flag(a, "keys in the place of values", p->keys_as_values, q->keys_as_values);
+    if (!e) e = flag(a, "keys and values of another block", p->shared_kv, q->shared_kv);
     if (!e) e = flag(a, "chunks in the place of a window", p->chunks, q->chunks);
     return e ? e : flag(a, "norm of queries and keys", !p->no_qk_norm, !q->no_qk_norm);
+}
+
+static bool feeds(const Decoder *d, const DecoderLayer *l)
+{
+    return !l->no_ffn && (!l->is_sparse || d->moe->beside_ffn);
 }
 
 static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
@@ -153,6 +169,9 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
                 ? NULL
                 : arena_printf(a, "%s instead of %s", mixer_names[p->mixer], mixer_names[q->mixer]);
         if (!e) e = flag(a, "feed-forward layer", !p->no_ffn, !q->no_ffn);
+        if (!e && feeds(x, p) && feeds(y, q))
+            e = number(a, "feed-forward width", (double)decoder_hidden_of(x, p),
+                       (double)decoder_hidden_of(y, q));
         if (!e) e = number(a, "window", (double)p->window, (double)q->window);
         if (!e && attends(p)) e = attention_layers(a, p, q);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
@@ -205,11 +224,6 @@ static bool any_layer(const Decoder *d, bool (*is)(const DecoderLayer *))
     return any;
 }
 
-static bool is_dense(const DecoderLayer *l)
-{
-    return !l->no_ffn && !l->is_sparse;
-}
-
 /* The usual scale follows the width of a block's heads. */
 static const char *score_scales(Arena *a, const Decoder *x, const Decoder *y, bool own_widths)
 {
@@ -246,8 +260,6 @@ static const char *sizes(Arena *a, const Decoder *x, const Decoder *y)
     if (!e)
         e = number(a, "longest sequence", (double)x->sequence_length, (double)y->sequence_length);
     if (!e && any_layer(x, attends)) e = heads(a, x, y);
-    if (!e && (any_layer(x, is_dense) || (x->moe && x->moe->beside_ffn)))
-        e = number(a, "feed-forward width", (double)x->hidden, (double)y->hidden);
     return e;
 }
 
@@ -280,6 +292,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = linears(a, x->linear, y->linear);
     if (!e) e = selectives(a, x->selective, y->selective);
     if (!e) e = convolutions(a, x->short_conv, y->short_conv);
+    if (!e) e = per_layer(a, x->per_layer, y->per_layer);
     if (!e) e = multipliers(a, decoder_multipliers(x), decoder_multipliers(y));
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);

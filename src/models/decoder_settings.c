@@ -2,19 +2,9 @@
 #include "models/decoder_settings.h"
 #include <stdio.h>
 
-bool decoder_layer_attends(const LayerSettings *x)
-{
-    return !x->linear && !x->conv && !x->no_mixer;
-}
-
 int64_t decoder_head_width(const DecoderSettings *s)
 {
     return s->head_width ? *s->head_width : s->n_head_q ? s->n_embd / s->n_head_q : 0;
-}
-
-int64_t decoder_layer_head_width(const DecoderSettings *s, const LayerSettings *x)
-{
-    return x->head_width ? *x->head_width : decoder_head_width(s);
 }
 
 /* A number for each pair that turns. */
@@ -117,25 +107,6 @@ static Error *check_latent(const DecoderSettings *s)
     return NULL;
 }
 
-static Error *check_conv(const DecoderSettings *s)
-{
-    bool any = false;
-    for (int64_t i = 0; i < s->layers.n; i++) {
-        const LayerSettings *x = &s->layers.item[i];
-        any |= x->conv;
-        if (x->conv && x->linear)
-            return error_new("layers.%lld: conv and linear are each in the place of attention",
-                             (long long)i);
-        if (x->conv && (x->window || x->rope || x->no_rope))
-            return error_new("layers.%lld: a conv block has no window, rope or no_rope",
-                             (long long)i);
-    }
-    if (any && !s->short_conv)
-        return error_new("layers: a conv block needs the settings `short_conv`");
-    if (!any && s->short_conv) return error_new("short_conv: no block of `layers` is conv");
-    return NULL;
-}
-
 static Error *check_multipliers(const DecoderSettings *s)
 {
     const Multipliers *m = s->multipliers;
@@ -221,32 +192,16 @@ static Error *check_linear(const DecoderSettings *s)
     return l ? linear_settings_check(l) : NULL;
 }
 
-/* What of attention differs from block to block. */
-static Error *check_attention(const DecoderSettings *s)
+static Error *check_per_layer(const DecoderSettings *s)
 {
-    const bool after = s->qk_norm && s->qk_norm != QK_WIDTH && !s->qk_norm_before_rope;
-    for (int64_t i = 0; i < s->layers.n; i++) {
-        const LayerSettings *x = &s->layers.item[i];
-        const RopeScaling *r = x->no_rope ? NULL : x->rope ? x->rope : s->rope;
-        if (x->chunks && !x->window)
-            return error_new("layers.%lld: chunks needs a window, which is their length",
-                             (long long)i);
-        if (x->no_qk_norm && (!s->qk_norm || !decoder_layer_attends(x)))
-            return error_new("layers.%lld: no_qk_norm: the blocks have no such norm anyway",
-                             (long long)i);
-        const bool has_own = x->head_width || x->n_head_kv || x->keys_as_values;
-        if (has_own && (!decoder_layer_attends(x) || s->latent))
-            return error_new("layers.%lld: head_width, n_head_kv and keys_as_values are of blocks "
-                             "with attention, and not of a latent one",
-                             (long long)i);
-        if (x->n_head_kv && s->n_head_q % *x->n_head_kv)
-            return error_new("layers.%lld: n_head_kv %lld does not divide n_head_q %lld",
-                             (long long)i, (long long)*x->n_head_kv, (long long)s->n_head_q);
-        if (r && r->growth != 0 && after && !x->no_qk_norm && decoder_layer_attends(x))
-            return error_new("layers.%lld: a norm behind rope takes its growth away; "
-                             "qk_norm_before_rope must be true",
-                             (long long)i);
-    }
+    const PerLayerSettings *p = s->per_layer_embedding;
+    if (!p) return NULL;
+    if (p->vocab_size && *p->vocab_size < s->vocab_size)
+        return error_new("per_layer_embedding: vocab_size %lld is below the model's %lld",
+                         (long long)*p->vocab_size, (long long)s->vocab_size);
+    if (s->activation == ACTIVATE_XIELU)
+        return error_new("per_layer_embedding: its gates have no numbers that xielu learns; "
+                         "activation must be another");
     return NULL;
 }
 
@@ -290,9 +245,14 @@ static Error *check_sizes(const DecoderSettings *s)
     bool any_attends = false, feeds = false, is_dense = false;
     for (int64_t i = 0; i < s->layers.n; i++) {
         const LayerSettings *x = &s->layers.item[i];
+        const bool has_own = !x->no_ffn && (!x->sparse || (s->mixture && s->mixture->beside_ffn));
+        if (x->ffn_hidden && !has_own)
+            return error_new("layers.%lld: ffn_hidden: the blocks have no feed-forward layer "
+                             "beside the mixture",
+                             (long long)i);
         any_attends |= decoder_layer_attends(x);
         feeds |= !x->no_ffn;
-        is_dense |= !x->no_ffn && (!x->sparse || (s->mixture && s->mixture->beside_ffn));
+        is_dense |= has_own && !x->ffn_hidden;
     }
     const struct {
         const char *key;
@@ -348,9 +308,9 @@ Error *decoder_settings_check(const void *settings)
         (s->norm.bias || s->norm.from_one || !s->norm.weight || !s->qk_norm_weight))
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
                          "norm or qk_norm_weight asks for others");
-    TRY(check_attention(s));
+    TRY(decoder_layers_check(s));
+    TRY(check_per_layer(s));
     TRY(check_latent(s));
-    TRY(check_conv(s));
     TRY(check_multipliers(s));
     TRY(check_linear(s));
     return check_mixture(s);

@@ -3,6 +3,8 @@
 #define MODELS_DECODER_SETTINGS_H
 #include "models/decoder_attention_settings.h"
 
+enum { MOST_BLOCKS = 1000 };
+
 typedef struct NormSettings {
     int type; /* 0 RMS, 1 layer norm */
     double eps;
@@ -12,15 +14,21 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    const int64_t *head_width, *n_head_kv;
-    bool chunks, no_qk_norm, keys_as_values, no_rope, sparse, linear, side_by_side, conv, no_mixer,
-        no_ffn;
+    const int64_t *head_width, *n_head_kv, *ffn_hidden;
+    bool chunks, no_qk_norm, keys_as_values, shared_kv, no_rope, sparse, linear, side_by_side, conv,
+        no_mixer, no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {
     LayerSettings *item;
     int64_t n;
 } LayerList;
+
+typedef struct PerLayerSettings {
+    int64_t width;
+    const int64_t *vocab_size;
+    double scale;
+} PerLayerSettings;
 
 typedef enum QkNorm { QK_NONE, QK_HEAD, QK_EACH_HEAD, QK_WIDTH } QkNorm;
 
@@ -49,15 +57,20 @@ typedef struct DecoderSettings {
     const ShortConv *short_conv;
     const Multipliers *multipliers;
     const Moe *mixture;
+    const PerLayerSettings *per_layer_embedding;
     const MultiToken *multi_token;
 } DecoderSettings;
 
 /* Whether blocks of the kind have attention, alone or beside another layer. */
 bool decoder_layer_attends(const LayerSettings *x);
+/* The index of the kind of block i. */
+int64_t decoder_kind_of_block(const DecoderSettings *s, int64_t i);
 /* Of a head of queries or keys; 0: no block has attention. */
 int64_t decoder_head_width(const DecoderSettings *s);
 /* Of such blocks. */
 int64_t decoder_layer_head_width(const DecoderSettings *s, const LayerSettings *x);
+/* What cannot be of attention and short convolutions in `layers`. */
+Error *decoder_layers_check(const DecoderSettings *s);
 /* What cannot be, by the name of the setting. */
 Error *decoder_settings_check(const void *settings);
 #endif

@@ -42,6 +42,53 @@ static bool is_own(const Cutter *c, const Node *n)
     return !is_staged(n) || rank_of(c, n) == c->rank;
 }
 
+/* ---- caches ---- */
+
+/* A cache as the rank of a reader has it: a state of its own, into which the same rows go. */
+static Value *cache_of_rank(Graph *g, const Node *write, const Node *reader, int rank)
+{
+    const Value *v = write->out[0];
+    Value *copy = graph_cache(g, arena_printf(g->arena, "pp%d.%s", rank, v->name), v->dtype,
+                              v->n_dims, v->dim);
+    Node *n = graph_copy_node(g, write);
+    n->stage = reader->stage;
+    n->block = reader->block;
+    for (int k = 0; k < n->n_in; k++)
+        if (n->in[k] == v) n->in[k] = copy;
+    n->out[0] = copy;
+    return copy;
+}
+
+/* Layers that read the keys and values of one on another rank: states are not sent, so each rank
+ * writes what is sent of new tokens into a cache of its own. This comes before nodes are dropped: a
+ * program that reads a prompt may not need what these layers give, but later ones need the cache.
+ */
+static void copy_caches(Graph *g, const PipelineCut *cut, int64_t n_ranks)
+{
+    const int64_t n_old = g->n_nodes, n_values = g->n_values;
+    Node **old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)n_old),
+         **write = NEW_N(g->arena, Node *, n_values);
+    Value **copy = NEW_N(g->arena, Value *, n_values * n_ranks);
+    g->n_nodes = 0;
+    for (int64_t i = 0; i < n_old; i++) {
+        Node *n = old[i];
+        const int rank = is_staged(n) ? cut->rank_of[n->stage] : -1;
+        for (int k = 0; rank >= 0 && k < n->n_in; k++) {
+            const Value *v = n->in[k];
+            const Node *w = v->id < n_values ? write[v->id] : NULL;
+            if (!w || cut->rank_of[w->stage] == rank) continue;
+            Value **own = &copy[v->id * n_ranks + rank];
+            if (!*own) *own = cache_of_rank(g, w, n, rank);
+            n->in[k] = *own;
+        }
+        for (int k = 0; rank >= 0 && k < n->n_out; k++)
+            if (n->out[k]->is_cache) write[n->out[k]->id] = n;
+        graph_keep(g, n);
+    }
+}
+
+/* ---- what is sent and received ---- */
+
 static Way *find_way(const Cutter *c, const Value *v, int stage)
 {
     for (Way *w = c->way[v->id]; w; w = w->next)
@@ -188,6 +235,7 @@ static Error *run(Graph *g, const Mesh *mesh, const void *settings)
     if (mesh->size[MESH_PP] > MOST_RANKS)
         return error_usage("a pipeline of %lld ranks; allowed are up to %d",
                            (long long)mesh->size[MESH_PP], MOST_RANKS);
+    copy_caches(g, settings, mesh->size[MESH_PP]);
     graph_prune(g); /* nobody sends what another rank does not use */
     Cutter c = { .g = g,
                  .cut = settings,

@@ -3,7 +3,7 @@
  * Values that other ranks make are received in front of their first use, and sent right after what
  * makes them. A parameter that stages of several ranks use (tied embeddings) has a copy on each of
  * them: their gradients are summed before the norm, which counts them once, and all copies make the
- * same update. */
+ * same update. So has a cache of keys or values, whose new rows alone are sent. */
 #ifndef PASSES_PIPELINE_H
 #define PASSES_PIPELINE_H
 #include "passes/stages.h"

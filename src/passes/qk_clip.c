@@ -68,18 +68,31 @@ static Error *watch(Graph *g, const Node *n)
     return NULL;
 }
 
+/* Whether one of the n nodes reads the same keys. */
+static bool shares_keys(Node *const *attention, int64_t n, const Node *other)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (attention[i]->in[1] == other->in[1]) return true;
+    return false;
+}
+
 static Error *run_watch(Graph *g, const struct Mesh *mesh, const void *settings)
 {
     (void)mesh, (void)settings;
     const int64_t n = g->n_nodes;
     int64_t n_layers = 0;
-    Node **old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)n);
+    Node **old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)n),
+         **attention = NEW_N(g->arena, Node *, n);
     g->n_nodes = 0;
     for (int64_t i = 0; i < n; i++) {
         graph_keep(g, old[i]);
         if (old[i]->op != &op_attention) continue;
+        if (shares_keys(attention, n_layers, old[i]))
+            return error_new("model.qk_clip: %s reads keys of an earlier layer (shared_kv), whose "
+                             "weight would be scaled for both",
+                             old[i]->module);
         TRY(watch(g, old[i]));
-        n_layers++;
+        attention[n_layers++] = old[i];
     }
     g->block = -1;
     g->stage = 0;

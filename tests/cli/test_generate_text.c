@@ -474,6 +474,35 @@ TEST(ranks_that_share_layers_answer_as_one)
     arena_free(a);
 }
 
+/* Blocks 2 and 3 read the keys of block 1, which is on another rank; weights are random. */
+TEST(ranks_of_a_pipeline_keep_the_keys_that_their_layers_share_with_others)
+{
+    static const char *const layouts[] = {
+        STAGES("2", "2", "1") STAGED_MODEL(""),
+        STAGES("4", "2", "2") STAGED_MODEL(""),
+        STAGES("4", "2", "2") STAGED_MODEL("") " --set model_raw.config.n_head_kv=1",
+    };
+    Arena *a = arena_new();
+    ForcedModel m = forced_model_write(a, "ab", "{x}");
+    const char *words =
+                   "--max_new_tokens 12 --temperature 0.7 --seed 3 --stop zz --set \"model_raw="
+                   "{component_key: model, variant_key: decoder, config: {sample_key: input_ids, "
+                   "prediction_key: logits, vocab_size: 257, sequence_length: 64, n_layer: 4, "
+                   "n_embd: 16, n_head_q: 4, n_head_kv: 2, ffn_hidden: 16, rope: {}, layers: "
+                   "[{count: 2}, {count: 2, shared_kv: true}], per_layer_embedding: {width: 6}}}\"",
+               *input = "ab\\nlonger prompt of some tokens\\n";
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        Run one = run(a, &m, input,
+                      arena_printf(a, "%s" OWN_MODEL "%s", words,
+                                   i == 2 ? " --set model_raw.config.n_head_kv=1" : ""));
+        Run r = run(a, &m, input, arena_printf(a, "%s%s", words, layouts[i]));
+        if (r.status) fail_msg("%s", r.errors);
+        assert_int_equal(one.status, 0);
+        assert_string_equal(r.output, one.output);
+    }
+    arena_free(a);
+}
+
 TEST(ranks_of_a_pipeline_answer_a_file_side_by_side)
 {
     Arena *a = arena_new();

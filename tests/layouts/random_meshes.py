@@ -47,6 +47,13 @@ def draw_mixer(r, model):
         layers[0]["chunks"] = r.random() < 0.4
         if layers[1]["no_rope"] and r.random() < 0.4:
             layers[1] = {"rope": dict(still=True, growth=0.5, growth_offset=1, original=5), "no_qk_norm": model["qk_norm"] != "none"}
+    elif r.random() < 0.3 and kind == "attention":
+        layers = [{"window": r.choice([0, 12])}, {}, {"shared_kv": True, "ffn_hidden": r.choice([48, 72])}]
+        if layers[0]["window"] and r.random() < 0.5:
+            layers.append({"shared_kv": True, "window": layers[0]["window"]})
+        model["multi_token"] = None
+    if r.random() < 0.2:
+        model["per_layer_embedding"] = dict(width=r.choice([8, 12]), scale=r.choice([0.0, 3.0]), vocab_size=r.choice([None, 100]))
     return layers
 
 
@@ -86,6 +93,7 @@ def draw_model(r):
         for layer in layers:
             if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):
                 layer["sparse"] = True
+                layer.pop("ffn_hidden", None)
     model["layers"] = layers
     return model
 

@@ -2,6 +2,7 @@
  * memory, and copies that run beside the computation. */
 #include "graph/op.h"
 #include "layout.h"
+#include "models/decoder_model.h"
 #include "passes/all_passes.h"
 #include "passes/offload.h"
 #include "test.h"
@@ -78,6 +79,26 @@ TEST(activations_in_host_memory_change_no_bit)
                              .sharding = { .tensor = true, .sequence = true, .async = true },
                              .compute = F32 },
                offload_second);
+}
+
+/* What several blocks read comes back for the first of them in the backward pass. */
+TEST(keys_that_blocks_share_wait_in_host_memory_too)
+{
+    static const char config[] =
+        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
+        "n_embd: 16, n_layer: 6, n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {}, layers: "
+        "[{}, {window: 4}, {shared_kv: true}, {shared_kv: true, window: 4}], "
+        "per_layer_embedding: {width: 4}";
+    Arena *a = arena_new();
+    Model *m;
+    assert_no_error(decoder_model(a, config, &m));
+    const LayoutCase l = { .decoder = decoder_of(m), .vocabulary = 16, .compute = F32 };
+    LayoutCase again = l;
+    again.recompute_every = 2;
+    check_same(l, offload_all);
+    check_same(l, offload_second);
+    check_same(again, offload_all);
+    arena_free(a);
 }
 FENCED(activations_in_host_memory_change_no_bit)
 

@@ -264,6 +264,11 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
             "\"sliding_window\": 3, \"hidden_size_per_layer_input\": 0, \"enable_moe_block\": "
             "true, \"num_experts\": 4, \"top_k_experts\": 2, \"moe_intermediate_size\": 6",
+    MEMBERS "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
+            "\"sliding_window\": 3, \"hidden_size_per_layer_input\": 6, "
+            "\"vocab_size_per_layer_input\": 18, \"num_kv_shared_layers\": 2, "
+            "\"use_double_wide_mlp\": true, \"layer_types\": [\"sliding_attention\", "
+            "\"full_attention\", \"sliding_attention\", \"full_attention\"]",
     MEMBERS "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"router_jitter_noise\": "
             "0.3, \"attention_bias\": true, \"lm_head_bias\": true, \"router_aux_loss_coef\": 0.02",
     "\"model_type\": \"dbrx\", \"vocab_size\": 16, \"d_model\": 16, \"n_layers\": 4, \"n_heads\": "

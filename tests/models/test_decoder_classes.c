@@ -434,6 +434,18 @@ static const Pair pairs[] = {
                        "layers: [{window: 5, rope: {}}, {head_width: 8, n_head_kv: 2, "
                        "keys_as_values: true}]" },
     { SIZES "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
+            "\"sliding_window\": 5, \"hidden_size_per_layer_input\": 4, \"rms_norm_eps\": 1e-5, "
+            "\"vocab_size_per_layer_input\": 20, \"num_kv_shared_layers\": 2, "
+            "\"use_double_wide_mlp\": true, \"layer_types\": [\"sliding_attention\", "
+            "\"full_attention\", \"sliding_attention\", \"full_attention\"]",
+      DECODER_SETTINGS
+      "embedding_scale: 2.8284270763397217, attention_scale: 1.0, activation: "
+      "gelu_tanh, norm_behind: true, qk_norm: head, value_norm: true, "
+      "block_scale: true, rope: {}, per_layer_embedding: {width: 4, vocab_size: 20, scale: 2.0}, "
+      "layers: [{window: 5}, {head_width: 8, rope: {base: 1000000.0, width: 2, proportional: "
+      "true}}, {window: 5, shared_kv: true, ffn_hidden: 24}, {head_width: 8, shared_kv: true, "
+      "ffn_hidden: 24, rope: {base: 1000000.0, width: 2, proportional: true}}]" },
+    { SIZES "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
             "\"sliding_window\": 5, \"hidden_size_per_layer_input\": 0, \"rms_norm_eps\": 1e-5, "
             "\"enable_moe_block\": true, \"num_experts\": 4, \"top_k_experts\": 2, "
             "\"moe_intermediate_size\": 6, \"final_logit_softcapping\": 9.0",
@@ -772,6 +784,32 @@ TEST(the_class_of_a_decoder_has_each_of_its_options)
                              "rope: {}, layers: [{sparse: true}], mixture: {n_experts: "
                              "4, top_k: 2, hidden: 6, shared_hidden: 6, score: sigmoid}"),
                     "no standard class");
+    arena_free(a);
+}
+
+/* Unlike those of others, 0 says that there are none. */
+TEST(small_models_of_gemma_4_have_embeddings_of_each_layer_unless_they_say_none)
+{
+    static const struct {
+        const char *members;
+        int64_t width;
+    } row[] = { { "", 256 },
+                { ", \"hidden_size_per_layer_input\": 6", 6 },
+                { ", \"hidden_size_per_layer_input\": 0", 0 },
+                { ", \"hidden_size_per_layer_input\": null", 0 } };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        HfModel hf;
+        assert_no_error(decoder_from_json(a,
+                                          arena_printf(a,
+                                                       SIZES "\"model_type\": \"gemma4_text\", "
+                                                             "\"head_dim\": 4%s",
+                                                       row[i].members),
+                                          &hf));
+        const PerLayerEmbedding *p = hf.decoder->per_layer;
+        assert_int_equal(p ? p->width : 0, row[i].width);
+        if (p) assert_int_equal(p->vocab_size, 262144);
+    }
     arena_free(a);
 }
 

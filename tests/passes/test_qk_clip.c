@@ -166,6 +166,29 @@ TEST(queries_of_latent_attention_are_clipped_alone)
     assert_close(most[1], threshold, 1e-6);
 }
 
+TEST(keys_that_several_layers_read_are_not_clipped)
+{
+    static const char config[] =
+        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
+        "n_embd: 8, n_layer: 2, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, layers: [{}, "
+        "{shared_kv: true}]";
+    Arena *a = arena_new();
+    Model *m = NULL;
+    Session *s;
+    Program *p;
+    const QkClip c = { 1, 0.5 };
+    const Loss loss = loss_of_tokens("target_ids");
+    const GradientClipper clipper = { .norm_type = 2, .max_norm = 1 };
+    assert_no_error(decoder_model(a, config, &m));
+    m->qk_clip = &c;
+    assert_no_error(session_new(&(SessionSettings){ .model = m, .n_threads = 1 }, &s));
+    assert_error_has(
+        session_training_program(s, &loss, made_optimizer(a, ADAM), &clipper, NULL, 1, 8, &p),
+        "model.qk_clip: transformer.h.1.attn reads keys of an earlier layer (shared_kv)");
+    session_free(s);
+    arena_free(a);
+}
+
 /* Nothing is left of an earlier step, though it had larger ones. */
 TEST(logits_are_those_of_one_step)
 {

@@ -148,6 +148,12 @@ TEST(texts_side_by_side_with_experts_get_the_logits_of_each_alone)
                           "4, top_k: 2, hidden: 40, capacity: 0.5}");
 }
 
+TEST(texts_side_by_side_with_shared_keys_and_embeddings_of_blocks_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, layers: [{}, {count: 2, shared_kv: true, "
+                          "ffn_hidden: 40}], per_layer_embedding: {width: 12, scale: 2.0}");
+}
+
 TEST(texts_side_by_side_with_linear_attention_get_the_logits_of_each_alone)
 {
     check_both_precisions(

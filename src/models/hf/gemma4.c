@@ -1,5 +1,6 @@
 /* gemma4.c - what Gemma 4 has of its own: layers that see all keys have heads of their
- * own, whose values may be the keys, and experts stand beside a feed-forward layer. */
+ * own, whose values may be the keys, and experts stand beside a feed-forward layer. Small models
+ * have embeddings of each layer, and upper layers that read keys and values of lower ones. */
 #include "models/hf/config_parts.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
@@ -7,9 +8,9 @@
 #include <string.h>
 
 typedef struct Options {
-    int64_t global_head_dim, num_kv_shared_layers;
+    int64_t global_head_dim, num_kv_shared_layers, vocab_size_per_layer_input;
     const int64_t *num_global_key_value_heads, *hidden_size_per_layer_input, *top_k_experts;
-    bool attention_k_eq_v, enable_moe_block;
+    bool attention_k_eq_v, enable_moe_block, use_double_wide_mlp;
     const Yaml *per_layer_config;
 } Options;
 
@@ -19,32 +20,52 @@ static const Field fields[] = {
     HF_COUNT(Options, num_global_key_value_heads, "null", "their key heads, if values are the keys"),
     FIELD_BOOL(Options, attention_k_eq_v, "false", "values of these layers are the keys"),
     FIELD_ANY(Options, per_layer_config, "null", "sizes of single layers"),
-    FIELD_INT(Options, num_kv_shared_layers, "0", 0, 1000, "layers that read keys and values of others"),
+    FIELD_INT(Options, num_kv_shared_layers, "0", 0, 1000, "the last layers, which read keys and values of others"),
+    FIELD_BOOL(Options, use_double_wide_mlp, "false", "their feed-forward layers are twice as wide"),
     FIELD_INT(Options, hidden_size_per_layer_input, "null", 0, 2147483647, "width of the embeddings of each layer"),
+    HF_COUNT(Options, vocab_size_per_layer_input, "262144", "rows of their table"),
     FIELD_BOOL(Options, enable_moe_block, "false", "experts beside feed-forward layers"),
     HF_COUNT(Options, top_k_experts, "null", "experts of a token"),
     { 0 },
 };
 /* clang-format on */
 
-/* What is not built. */
+/* What is not built, or cannot be. */
 static Error *refuse(const HfReading *r)
 {
-    const Yaml *both = r->c.use_bidirectional_attention,
-               *narrow = yaml_get(r->root, "hidden_size_per_layer_input");
+    const Yaml *both = r->c.use_bidirectional_attention;
     const Options *o = r->own;
-    const int64_t *width = o->hidden_size_per_layer_input;
     if (both && both->type == YAML_STRING && !strcmp(both->text, "all"))
         return hf_unknown(r, "use_bidirectional_attention",
                           "known are null and vision: tokens of text see no later ones");
-    if (o->num_kv_shared_layers > 0)
+    if (o->num_kv_shared_layers >= r->d->n_layer)
         return hf_unknown(r, "num_kv_shared_layers",
-                          "only 0 is: no layer reads keys and values of another one");
-    if (!narrow || (width && *width))
-        return hf_unknown(r, "hidden_size_per_layer_input",
-                          "only 0 is: layers have no embeddings of their own");
+                          "it leaves no layer that makes keys and values");
     if (r->c.sliding_window && r->c.sliding_window->type == YAML_NULL)
         return hf_unknown(r, "sliding_window", "the class needs it");
+    return NULL;
+}
+
+/* The embeddings of each layer: 256 wide where the file is silent, none where it says 0. */
+static Error *read_per_layer(HfReading *r)
+{
+    const Options *o = r->own;
+    Decoder *d = r->d;
+    const int64_t *given = o->hidden_size_per_layer_input;
+    const bool is_silent = !yaml_get(r->root, "hidden_size_per_layer_input");
+    const int64_t width = given ? *given : is_silent ? 256 : 0;
+    if (!width) return NULL;
+    if (o->vocab_size_per_layer_input < d->vocab_size)
+        return hf_unknown(r, "vocab_size_per_layer_input", "each of vocab_size needs a row");
+    Norm *n = arena_copy(r->arena, d->head_norm, sizeof *n);
+    PerLayerEmbedding *p = NEW(r->arena, PerLayerEmbedding);
+    n->width = width;
+    *p = (PerLayerEmbedding){ .width = width,
+                              .vocab_size = o->vocab_size_per_layer_input,
+                              .scale = sqrt((double)width),
+                              .norm = n,
+                              .post_norm = d->head_norm };
+    d->per_layer = p;
     return NULL;
 }
 
@@ -52,6 +73,7 @@ static Error *adjust(HfReading *r)
 {
     Decoder *d = r->d;
     TRY(refuse(r));
+    TRY(read_per_layer(r));
     Norm *n = arena_copy(r->arena, d->head_norm, sizeof *n);
     n->has_weight = false;
     n->width = d->head_width;
@@ -136,10 +158,28 @@ static Error *read_rope(const HfReading *r, bool is_full, int64_t head, RopeScal
     return NULL;
 }
 
+/* The layer reads keys and values of the last one of its type in front of all that do. */
+static Error *share_keys(const HfReading *r, DecoderLayer *layer)
+{
+    const Decoder *d = r->d;
+    const Options *o = r->own;
+    layer->shared_kv = true;
+    layer->keys_as_values = false;
+    if (o->use_double_wide_mlp) layer->hidden = 2 * d->hidden;
+    const DecoderLayer *from = decoder_keys_of(d, layer);
+    if (!from)
+        return hf_unknown(r, "num_kv_shared_layers",
+                          "each type of layer needs one that makes keys and values");
+    if (decoder_key_heads_of(d, from) != decoder_key_heads_of(d, layer))
+        return hf_unknown(r, "per_layer_config", "layers that share keys have as many of them");
+    return NULL;
+}
+
 /* The last layer sees all keys, whatever layer_types says of it. */
 static Error *read_layers(HfReading *r, DecoderLayer *layer)
 {
-    const Decoder *d = r->d;
+    Decoder *d = r->d;
+    const Options *o = r->own;
     RopeScaling *rope = NEW_N(r->arena, RopeScaling, 2);
     int64_t of_type[2] = { 0 };
     layer[d->n_layer - 1].window = 0;
@@ -153,6 +193,9 @@ static Error *read_layers(HfReading *r, DecoderLayer *layer)
         of_type[full] = width;
         layer[i].rope = &rope[full];
     }
+    d->layer = layer;
+    for (int64_t i = d->n_layer - o->num_kv_shared_layers; i < d->n_layer; i++)
+        TRY(share_keys(r, &layer[i]));
     return NULL;
 }
 
@@ -179,14 +222,32 @@ static void put_rope(Text *t, const char *type, const RopeScaling *s, int64_t he
     text_free(&r);
 }
 
+static void put_per_layer(Text *t, const PerLayerEmbedding *p)
+{
+    hf_put_int(t, "hidden_size_per_layer_input", p ? p->width : 0);
+    if (p) hf_put_int(t, "vocab_size_per_layer_input", p->vocab_size);
+}
+
+static void put_shared(Text *t, const Decoder *d)
+{
+    int64_t n = 0;
+    bool is_wide = false;
+    for (int64_t i = 0; i < d->n_layer; i++) {
+        n += d->layer[i].shared_kv;
+        is_wide |= d->layer[i].hidden != 0;
+    }
+    hf_put_int(t, "num_kv_shared_layers", n);
+    hf_put_bool(t, "use_double_wide_mlp", is_wide);
+}
+
 static void add_members(Text *t, const Decoder *d)
 {
     const DecoderLayer *of_type[2] = { NULL, NULL }; /* with a window, and without */
     Text ropes = { 0 };
     for (int64_t i = d->n_layer - 1; i >= 0; i--) of_type[!d->layer[i].window] = &d->layer[i];
     const DecoderLayer *full = of_type[1];
-    hf_put_int(t, "hidden_size_per_layer_input", 0);
-    hf_put_int(t, "num_kv_shared_layers", 0);
+    put_per_layer(t, d->per_layer);
+    put_shared(t, d);
     hf_put_bool(t, "attention_k_eq_v", full && full->keys_as_values);
     if (full) {
         hf_put_int(t, "global_head_dim", decoder_head_width_of(d, full));

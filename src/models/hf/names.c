@@ -35,6 +35,13 @@ const HfName hf_sandwich_names[] = { SANDWICH, { 0 } };
 const HfName hf_gemma4_names[] = {
     SANDWICH,
     { "transformer.h.%.block_scale", "model.layers.%.layer_scalar", HF_SAME },
+    { "transformer.wte_per_layer.*", "model.embed_tokens_per_layer.*", HF_SAME },
+    { "transformer.per_layer_proj.*", "model.per_layer_model_projection.*", HF_SAME },
+    { "transformer.per_layer_norm.*", "model.per_layer_projection_norm.*", HF_SAME },
+    { "transformer.h.%.per_layer_gate.*", "model.layers.%.per_layer_input_gate.*", HF_SAME },
+    { "transformer.h.%.per_layer_out.*", "model.layers.%.per_layer_projection.*", HF_SAME },
+    { "transformer.h.%.per_layer_post_norm.*", "model.layers.%.post_per_layer_input_norm.*",
+      HF_SAME },
     { "transformer.h.%.dense_norm.*", "model.layers.%.post_feedforward_layernorm_1.*", HF_SAME },
     { "transformer.h.%.experts_norm.*", "model.layers.%.pre_feedforward_layernorm_2.*", HF_SAME },
     { "transformer.h.%.mixture_norm.*", "model.layers.%.post_feedforward_layernorm_2.*", HF_SAME },

@@ -1,0 +1,126 @@
+/* decoder_layer_settings.c - settings of model.decoder's kinds of blocks: which of them cannot be,
+ * in blocks with attention and short convolutions. */
+#include "models/decoder_settings.h"
+
+bool decoder_layer_attends(const LayerSettings *x)
+{
+    return !x->linear && !x->conv && !x->no_mixer;
+}
+
+int64_t decoder_kind_of_block(const DecoderSettings *s, int64_t i)
+{
+    int64_t period = 0, k = 0;
+    for (int64_t n = 0; n < s->layers.n; n++) period += s->layers.item[n].count;
+    for (i %= period; i >= s->layers.item[k].count; k++) i -= s->layers.item[k].count;
+    return k;
+}
+
+int64_t decoder_layer_head_width(const DecoderSettings *s, const LayerSettings *x)
+{
+    return x->head_width ? *x->head_width : decoder_head_width(s);
+}
+
+/* What of attention differs from block to block. */
+static Error *check_attention(const DecoderSettings *s)
+{
+    const bool after = s->qk_norm && s->qk_norm != QK_WIDTH && !s->qk_norm_before_rope;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        const RopeScaling *r = x->no_rope ? NULL : x->rope ? x->rope : s->rope;
+        if (x->chunks && !x->window)
+            return error_new("layers.%lld: chunks needs a window, which is their length",
+                             (long long)i);
+        if (x->no_qk_norm && (!s->qk_norm || !decoder_layer_attends(x)))
+            return error_new("layers.%lld: no_qk_norm: the blocks have no such norm anyway",
+                             (long long)i);
+        const bool has_own = x->head_width || x->n_head_kv || x->keys_as_values;
+        if (has_own && (!decoder_layer_attends(x) || s->latent))
+            return error_new("layers.%lld: head_width, n_head_kv and keys_as_values are of blocks "
+                             "with attention, and not of a latent one",
+                             (long long)i);
+        if (x->n_head_kv && s->n_head_q % *x->n_head_kv)
+            return error_new("layers.%lld: n_head_kv %lld does not divide n_head_q %lld",
+                             (long long)i, (long long)*x->n_head_kv, (long long)s->n_head_q);
+        if (r && r->growth != 0 && after && !x->no_qk_norm && decoder_layer_attends(x))
+            return error_new("layers.%lld: a norm behind rope takes its growth away; "
+                             "qk_norm_before_rope must be true",
+                             (long long)i);
+    }
+    return NULL;
+}
+
+static int64_t key_heads(const DecoderSettings *s, const LayerSettings *x)
+{
+    return x->n_head_kv ? *x->n_head_kv : s->n_head_kv;
+}
+
+/* Whose keys and values the kind's block i reads; NULL: there is none. `kind` is that of blocks. */
+static const LayerSettings *keys_before(const DecoderSettings *s, const LayerSettings *x,
+                                        const int64_t *kind, int64_t i)
+{
+    while (i-- > 0) {
+        const LayerSettings *y = &s->layers.item[kind[i]];
+        if (decoder_layer_attends(y) && !y->shared_kv && y->window == x->window &&
+            y->chunks == x->chunks)
+            return y;
+    }
+    return NULL;
+}
+
+static Error *check_shared_kv(const DecoderSettings *s)
+{
+    int64_t kind_of[MOST_BLOCKS];
+    for (int64_t i = 0; i < s->n_layer; i++) {
+        const int64_t kind = kind_of[i] = decoder_kind_of_block(s, i);
+        const LayerSettings *x = &s->layers.item[kind];
+        if (!x->shared_kv) continue;
+        const LayerSettings *y = keys_before(s, x, kind_of, i);
+        if (!decoder_layer_attends(x) || s->latent)
+            return error_new("layers.%lld: shared_kv is of blocks with attention, and not of a "
+                             "latent one",
+                             (long long)kind);
+        if (x->keys_as_values)
+            return error_new("layers.%lld: with shared_kv there is no product of keys; "
+                             "keys_as_values must be false",
+                             (long long)kind);
+        if (!y)
+            return error_new("layers.%lld: shared_kv: no block before block %lld has keys of its "
+                             "own and the same window",
+                             (long long)kind, (long long)i);
+        if (decoder_layer_head_width(s, x) != decoder_layer_head_width(s, y) ||
+            key_heads(s, x) != key_heads(s, y))
+            return error_new("layers.%lld: shared_kv: head_width and n_head_kv must be those of "
+                             "layers.%lld, whose keys it reads",
+                             (long long)kind, (long long)(y - s->layers.item));
+        if (s->multi_token && i == s->n_layer - 1)
+            return error_new("multi_token: its blocks are of the last kind, which has no keys of "
+                             "its own (shared_kv)");
+    }
+    return NULL;
+}
+
+static Error *check_conv(const DecoderSettings *s)
+{
+    bool any = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        any |= x->conv;
+        if (x->conv && x->linear)
+            return error_new("layers.%lld: conv and linear are each in the place of attention",
+                             (long long)i);
+        if (x->conv && (x->window || x->rope || x->no_rope))
+            return error_new("layers.%lld: a conv block has no window, rope or no_rope",
+                             (long long)i);
+    }
+    if (any && !s->short_conv)
+        return error_new("layers: a conv block needs the settings `short_conv`");
+    if (!any && s->short_conv) return error_new("short_conv: no block of `layers` is conv");
+    return NULL;
+}
+
+Error *decoder_layers_check(const DecoderSettings *s)
+{
+    TRY(check_attention(s));
+    TRY(check_shared_kv(s));
+    return check_conv(s);
+}
