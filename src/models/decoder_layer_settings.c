@@ -11,6 +11,7 @@ int64_t decoder_kind_of_block(const DecoderSettings *s, int64_t i)
 {
     int64_t period = 0, k = 0;
     for (int64_t n = 0; n < s->layers.n; n++) period += s->layers.item[n].count;
+    CHECK(period > 0); /* each kind has a block */
     for (i %= period; i >= s->layers.item[k].count; k++) i -= s->layers.item[k].count;
     return k;
 }

@@ -54,9 +54,9 @@ static Error *read_part(const HfReading *r, const char *key, const Field *option
     static const Yaml none = { .type = YAML_MAP };
     const Yaml *given = yaml_get(r->root, key);
     if (given && given->type == YAML_NULL) given = NULL;
-    if (given && given->type != YAML_MAP) return hf_unknown(r, key, "it is an object");
     *of = *r;
     of->root = given ? given : &none;
+    if (of->root->type != YAML_MAP) return hf_unknown(r, key, "it is an object");
     return hf_read_fields(of, options, out);
 }
 
