@@ -311,13 +311,28 @@ static void set_norms(Arena *a, const DecoderSettings *s, Decoder *d)
     d->ffn_post_norm = norm_of(a, s, s->n_embd, s->norm_behind);
 }
 
+/* What is made of several settings. */
+static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
+{
+    const int64_t width = d->head_width;
+    const bool by_head = s->qk_norm == QK_HEAD || s->qk_norm == QK_EACH_HEAD;
+    d->head_norm = norm_of(a, s, s->n_embd, true);
+    d->qk_norm = qk_norm_of(a, s, width, by_head);
+    d->qk_norm_width = qk_norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH);
+    d->value_norm = value_norm_of(a, s, width);
+    if (s->latent) d->latent = latent_settings_make(a, s->latent, d->head_norm);
+    d->linear = linear_of(a, s);
+    if (s->selective_scan) d->selective = selective_settings_make(a, s->selective_scan, s->n_embd);
+    d->layer = layers_of(a, s);
+    d->moe = mixture_of(a, s);
+    d->per_layer = per_layer_of(a, s);
+}
+
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const DecoderSettings *s = settings;
     Arena *a = builder_arena(b);
     Decoder *d = NEW(a, Decoder);
-    const int64_t width = decoder_head_width(s);
-    const Norm *head_norm = norm_of(a, s, s->n_embd, true);
     *d = (Decoder){
         .name = "decoder",
         .block_class = "DecoderBlock",
@@ -330,7 +345,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .width = s->n_embd,
         .n_head_q = s->n_head_q,
         .n_head_kv = s->n_head_kv,
-        .head_width = width,
+        .head_width = decoder_head_width(s),
         .hidden = s->ffn_hidden,
         .seed = s->seed,
         .dropout = s->dropout,
@@ -356,25 +371,15 @@ static Error *build(Builder *b, const void *settings, void **out)
         .head_bias = s->head_bias,
         .activation = (Activation)s->activation,
         .is_gated = s->gated,
-        .head_norm = head_norm,
         .qkv_clip = s->qkv_clip,
-        .qk_norm = qk_norm_of(a, s, width, s->qk_norm == QK_HEAD || s->qk_norm == QK_EACH_HEAD),
         .qk_norm_by_head = s->qk_norm == QK_EACH_HEAD,
         .qk_norm_before_rope = s->qk_norm_before_rope,
-        .qk_norm_width = qk_norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH),
-        .value_norm = value_norm_of(a, s, width),
         .block_scale = s->block_scale,
-        .latent = s->latent ? latent_settings_make(a, s->latent, head_norm) : NULL,
         .short_conv = s->short_conv,
         .multipliers = s->multipliers,
-        .linear = linear_of(a, s),
-        .selective =
-            s->selective_scan ? selective_settings_make(a, s->selective_scan, s->n_embd) : NULL,
-        .layer = layers_of(a, s),
-        .moe = mixture_of(a, s),
-        .per_layer = per_layer_of(a, s),
         .multi_token = s->multi_token,
     };
+    set_parts(a, s, d);
     set_norms(a, s, d);
     *out = decoder_new(a, d);
     return NULL;

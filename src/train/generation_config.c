@@ -72,17 +72,54 @@ static Yaml *with_all(Arena *a, const Yaml *root, const Yaml *node)
     return out;
 }
 
-/* Without what lays a model out, initializes or trains it. Adapters have parameters, and stay. */
+/* Wrappers without which a model would answer otherwise: adapters and averages of its weights. */
+static bool answers(const Yaml *wrapper)
+{
+    const char *variant = yaml_text_at(wrapper, "variant_key");
+    return !strcmp(variant, "lora") || !strcmp(variant, "averaged");
+}
+
+/* Without what lays a model out, initializes or trains it. */
 static Yaml *bare_model(Arena *a, const Yaml *root, const Yaml *node)
 {
     node = referred(root, node);
     const Yaml *inner = yaml_get(yaml_get(node, "config"), "model");
     if (!inner) return with_all(a, root, node);
     Yaml *of = bare_model(a, root, inner);
-    if (strcmp(yaml_text_at(node, "variant_key"), "lora") != 0) return of;
+    if (!answers(node)) return of;
     Yaml *out = with_all(a, root, node);
     yaml_set(a, config_of(out), "model", of);
     return out;
+}
+
+/* Whether a value of it could not be resolved. */
+static bool has_hole(const Yaml *node)
+{
+    if (node->is_hole) return true;
+    for (int64_t i = 0; i < node->n; i++)
+        if (has_hole(node->item[i])) return true;
+    return false;
+}
+
+/* The innermost model. */
+static Yaml *innermost(Yaml *model)
+{
+    Yaml *inner;
+    while ((inner = yaml_get(yaml_get(model, "config"), "model"))) model = inner;
+    return model;
+}
+
+/* A folder of Hugging Face's leads from where the training was started. */
+static void find_beside(Arena *a, const char *checkpoint, Yaml *model)
+{
+    Yaml *config = yaml_get(innermost(model), "config");
+    const char *name = yaml_text_at(config, "model_name");
+    RunRecord run = { .start_folder = "" };
+    if (!*name || !training_is_started(a, checkpoint)) return;
+    error_free(run_record_read_as_written(a, checkpoint, &run));
+    const char *there =
+        *name == '/' || !run.start_folder ? name : path_join(a, run.start_folder, name);
+    if (file_exists(there)) yaml_set(a, config, "model_name", yaml_literal(a, there));
 }
 
 static const char *checkpoint_of(Arena *a, const char *given)
@@ -104,6 +141,8 @@ static Error *read_kept(Arena *a, const char *path, const Rank *rank, Parts *p)
                *model = yaml_get(yaml_get(referred(root, state), "config"), "model");
     if (!model) return error_new("%s: app_state has no model", path);
     p->model = bare_model(a, root, model);
+    if (has_hole(p->model)) return problems_error(&holes);
+    find_beside(a, p->path, p->model);
     p->sample_key = yaml_text_at(keys, "sample_key");
     p->prediction_key = yaml_text_at(keys, "prediction_key");
     return NULL;
@@ -131,27 +170,18 @@ static Error *read_model(Arena *a, const char *given, const Rank *rank, Parts *p
 
 /* ---- the tokenizer ---- */
 
-/* The folder that the innermost model comes from; "": from none. */
-static const char *model_folder(const Yaml *model)
+/* The folder that a model of Hugging Face comes from; "": it comes from none. */
+static const char *model_folder(Yaml *model)
 {
-    const Yaml *inner;
-    while ((inner = yaml_get(yaml_get(model, "config"), "model"))) model = inner;
-    return yaml_text_at(yaml_get(model, "config"), "model_name");
-}
-
-static const char *last_of(const char *text, size_t n)
-{
-    const size_t all = strlen(text);
-    return all > n ? text + all - n : text;
+    return yaml_text_at(yaml_get(innermost(model), "config"), "model_name");
 }
 
 static Error *read_tokenizer(Arena *a, const char *model, const char *given, Parts *p)
 {
-    static const char sentencepiece[] = ".model";
     const char *folder = given ? given : p->path;
     const char *beside = model_folder(p->model);
     if (!given && *beside) folder = beside;
-    if (!strcmp(last_of(folder, strlen(sentencepiece)), sentencepiece)) {
+    if (str_ends(str_of(folder), ".model")) {
         p->tokenizer = component(a, "tokenizer", "pretrained_sp_tokenizer", "{}");
         yaml_set(a, config_of(p->tokenizer), "tokenizer_model_file", yaml_literal(a, folder));
         return NULL;

@@ -110,12 +110,11 @@ TEST(gpus_that_repeat_a_head_of_keys_equal_one)
     arena_free(a);
 }
 
-/* Of BLOOM, whose scores fall with distance by slopes of its six heads. */
-TEST(gpus_that_share_heads_with_slopes_equal_one)
+static void share_sequences(const char *block_class)
 {
     on_gpus();
     Arena *a = arena_new();
-    const Decoder d = tiny_family_of(a, "BloomBlock");
+    const Decoder d = tiny_family_of(a, block_class);
     layout_equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
                                          .size[MESH_CP] = 2,
                                          .sharding = { .tensor = true,
@@ -129,23 +128,16 @@ TEST(gpus_that_share_heads_with_slopes_equal_one)
     arena_free(a);
 }
 
+/* Of BLOOM, whose scores fall with distance by slopes of its six heads. */
+TEST(gpus_that_share_heads_with_slopes_equal_one)
+{
+    share_sequences("BloomBlock");
+}
+
 /* Of Jamba: each computes the states of all tokens, and gives the gradients of its own. */
 TEST(gpus_that_share_sequences_with_selective_scans_equal_one)
 {
-    on_gpus();
-    Arena *a = arena_new();
-    const Decoder d = tiny_family_of(a, "JambaAttentionDecoderLayer");
-    layout_equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
-                                         .size[MESH_CP] = 2,
-                                         .sharding = { .tensor = true,
-                                                       .context = true,
-                                                       .method = CONTEXT_RING,
-                                                       .layout = ZIGZAG },
-                                         .decoder = &d,
-                                         .vocabulary = (int)d.vocab_size,
-                                         .compute = F32 },
-                           near);
-    arena_free(a);
+    share_sequences("JambaAttentionDecoderLayer");
 }
 
 /* Factors travel in eight bits and sums in bf16, after which some are rounded to a neighbour, which

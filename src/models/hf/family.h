@@ -12,7 +12,7 @@ struct HfFamily;
 
 /* What a class has of its own in config.json, or calls as no other; a file for each, NAME.c. */
 typedef struct HfDialect {
-    const Field *fields; /* the options that no other class has, [empty row at the end] */
+    const Field *fields; /* the options that no other class has; an empty row ends them */
     size_t size;         /* of the struct that they are read into, HfReading.own */
     /* NULL, each: nothing. Before other options are read: puts its own in their place. */
     Error *(*read)(struct HfReading *r);

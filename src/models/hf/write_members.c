@@ -159,6 +159,19 @@ void hf_put_sizes(Text *t, const Decoder *d, const HfFamily *f, const char *widt
     hf_put_bool(t, "tie_word_embeddings", d->is_tied);
 }
 
+/* Bounds of scores and logits, and the scale of scores beside them. */
+static void put_caps(Text *t, const Decoder *d, const HfFamily *f)
+{
+    const double scale = f->unscaled ? 0 : d->attention_scale,
+                 of = scale != 0 ? rint(1 / (scale * scale)) : 0;
+    if (f->soft_caps || f->logit_cap != 0)
+        hf_put_optional(t, "final_logit_softcapping", d->logit_cap);
+    if (!f->soft_caps) return;
+    hf_put_int(t, "query_pre_attn_scalar", /* an integer there */
+               of >= 1 && of <= 2147483647 ? (int64_t)of : d->head_width);
+    hf_put_optional(t, "attn_logit_softcapping", d->attention_cap);
+}
+
 static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
 {
     const bool all_sparse = f->all_sparse;
@@ -195,16 +208,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.attention_out_bias) hf_put_bool(t, "attention_out_bias", d->out_bias);
     hf_put_dropout(t, d, f);
     hf_put_double(t, "attention_dropout", d->attention_dropout);
-    if (f->soft_caps) {
-        const double scale = f->unscaled ? 0 : d->attention_scale,
-                     of = scale != 0 ? rint(1 / (scale * scale)) : 0;
-        hf_put_int(t, "query_pre_attn_scalar", /* an integer there */
-                   of >= 1 && of <= 2147483647 ? (int64_t)of : d->head_width);
-        hf_put_optional(t, "attn_logit_softcapping", d->attention_cap);
-        hf_put_optional(t, "final_logit_softcapping", d->logit_cap);
-    }
-    if (!f->soft_caps && f->logit_cap != 0)
-        hf_put_optional(t, "final_logit_softcapping", d->logit_cap);
+    put_caps(t, d, f);
     if (f->keys.scale_depth) put_scales(t, d);
     if (f->keys.multipliers) put_multipliers(t, d, f->logits_multiplied);
     if (f->keys.use_post_norm) hf_put_bool(t, "use_post_norm", d->attention_post_norm);

@@ -78,9 +78,9 @@ INLINE void panel_rows_put_as(Dtype t, int64_t columns, const Product *p, const 
                     columns - v < LANES ? columns - v : LANES, vec_load(sums + r * PANEL_ROWS + v));
 }
 
-/* Lines of several rows lie far apart, and an ordinary store would read each of them first: with 16
- * rows that cost a fifth of the time, although it is little to read. So they go to memory past the
- * caches, in whole lines; as bf16, or of more rows, they had better stay there. */
+/* Lines of several rows lie far apart, and an ordinary store reads each of them first: little as
+ * that is, the stream of panels halts for it. So they go to memory past the caches, in whole lines;
+ * as bf16, or of more rows, they had better stay there. */
 INLINE bool panel_rows_stream(const Product *p, int64_t j)
 {
     return LANES == 16 && p->c_dtype == F32 && p->m >= STREAM_FROM && p->m <= STREAM_TO &&
