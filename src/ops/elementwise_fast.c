@@ -14,7 +14,7 @@ typedef void MapStep(const Vec *x, Vec *y, float c);
 
 typedef struct Map {
     const Launch *l;
-    int64_t n;
+    int64_t n, chunk; /* elements: of all tasks, of one */
     float c;
 } Map;
 
@@ -49,7 +49,7 @@ INLINE void map_chunk(void *arg, int64_t i, int n_in, int n_out, MapStep *step)
     l.n_in = n_in;
     l.n_out = n_out;
     m.l = &l;
-    Range r = chunk(m.n, CHUNK, i);
+    Range r = chunk(m.n, m.chunk, i);
     int64_t at = r.from;
     if (all_f32(&l)) {
         for (; at + LANES <= r.to; at += LANES) map_vector(&m, at, LANES, step, true);
@@ -60,10 +60,20 @@ INLINE void map_chunk(void *arg, int64_t i, int n_in, int n_out, MapStep *step)
     }
 }
 
+/* Of few elements, as texts that are continued have, every thread gets some: nothing is summed
+ * here, so tasks may differ with the number of threads. */
+static int64_t elements_per_task(int64_t n, int n_threads)
+{
+    enum { LEAST = CHUNK / 8, PER_THREAD = 4 };
+    const int64_t each = n / (PER_THREAD * n_threads) / LANES * LANES;
+    return each < LEAST ? LEAST : each > CHUNK ? CHUNK : each;
+}
+
 static int map(const Launch *l, void (*task)(void *arg, int64_t i, int thread), float c)
 {
-    Map m = { l, tensor_count(&l->out[0]), c };
-    pool_run(l->stream->pool, chunk_count(m.n, CHUNK), task, &m);
+    const int64_t n = tensor_count(&l->out[0]);
+    const Map m = { l, n, elements_per_task(n, pool_size(l->stream->pool)), c };
+    pool_run(l->stream->pool, chunk_count(m.n, m.chunk), task, (void *)&m);
     return KERNEL_OK;
 }
 

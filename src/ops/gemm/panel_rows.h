@@ -53,7 +53,7 @@ INLINE void panel_rows_add(PanelKind kind, int rows, int vectors, int64_t words,
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
             sum[r][v] = goes_on ? vec_load(kept + r * PANEL_ROWS + v * LANES) : vec_set(0);
-#pragma GCC unroll 2
+#pragma GCC unroll 1 /* else lines of several steps are asked for at once */
     for (; words > 0; words--, b += PANEL_ROWS) {
         Vec right[PANEL_NV];
         __builtin_prefetch(ahead, 0, 2);
@@ -214,9 +214,9 @@ static int64_t panel_calls(const PanelTile *tile, int n)
     return calls;
 }
 
-static void panel_rows_columns(const PanelRows *f, Word *room, int64_t j)
+static int64_t panel_rows_columns(const PanelRows *f, Word *room, int64_t task, int64_t number)
 {
-    const int64_t per_word = f->steps / f->words;
+    const int64_t j = number * PANEL_ROWS, per_word = f->steps / f->words;
     Word *padded = room + panel_rows_a_words(f);
     float *sums = padded + PANEL_ROWS * f->words;
     const Word *panel =
@@ -237,7 +237,9 @@ static void panel_rows_columns(const PanelRows *f, Word *room, int64_t j)
                                      sums + t->row * PANEL_ROWS + v);
         }
     }
+    const int64_t next = panel_rows_next(f, task);
     panel_rows_put(f->p, sums, 0, f->p->m, j);
+    return next;
 }
 
 #endif

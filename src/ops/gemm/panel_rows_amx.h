@@ -89,9 +89,10 @@ static void panel_rows_group(const PanelRows *f, const PanelRoom *room, const Pa
         amx_square_store(2, 2, room->sums, PANEL_ROWS);
 }
 
-static void panel_rows_columns(const PanelRows *f, Word *scratch, int64_t j)
+static int64_t panel_rows_columns(const PanelRows *f, Word *scratch, int64_t task, int64_t number)
 {
     const Product *p = f->p;
+    const int64_t j = number * PANEL_ROWS;
     const PanelRoom room = panel_room(f, scratch);
     const bool is_whole = p->n - j >= PANEL_ROWS;
     PanelTiles panel = { .at = pack_panel_words(&f->b, j, 0),
@@ -105,12 +106,15 @@ static void panel_rows_columns(const PanelRows *f, Word *scratch, int64_t j)
     if (calls && p->n - j >= 2 * PANEL_ROWS)
         ahead = ahead_of((const char *)panel.at + distance, bytes, bytes, 1, calls);
     const Word *a = room.a;
+    int64_t next = -1;
     for (int64_t i = 0, rows; i < p->m; i += rows) {
         rows = panel_rows_in_group(p, i);
         panel_rows_group(f, &room, &panel, a, rows, &ahead);
+        if (i + rows >= p->m) next = panel_rows_next(f, task);
         panel_rows_put(p, room.sums, i, rows, j);
         a += rows * amx_up(f->steps);
     }
+    return next;
 }
 
 #endif

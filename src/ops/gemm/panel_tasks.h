@@ -35,8 +35,9 @@ typedef struct PanelRows {
 /* Words of scratch of a thread. */
 static int64_t panel_rows_words(const PanelRows *f);
 static void panel_rows_pack(const PanelRows *f, Word *room);
-/* The columns of C from j on. */
-static void panel_rows_columns(const PanelRows *f, Word *room, int64_t j);
+/* All rows with a panel. Takes the task's next one, -1 if none is left, before sums are written:
+ * taking waits until everything has been written. */
+static int64_t panel_rows_columns(const PanelRows *f, Word *room, int64_t task, int64_t panel);
 
 INLINE bool panel_rows_serves(const Product *p)
 {
@@ -114,25 +115,25 @@ static bool panel_rows_take(PanelsLeft *left, bool last, int64_t *panel)
     return true;
 }
 
-/* The next panel of this task, else one of those after it. */
-static bool panel_rows_next(const PanelRows *f, int64_t task, int64_t *panel)
+/* The next panel of this task, else one of those after it, else -1. */
+static int64_t panel_rows_next(const PanelRows *f, int64_t task)
 {
-    bool found = panel_rows_take(&f->left[task], false, panel);
-    for (int64_t i = 1; !found && i < f->n_tasks; i++)
-        found = panel_rows_take(&f->left[(task + i) % f->n_tasks], true, panel);
-    return found;
+    int64_t panel;
+    if (panel_rows_take(&f->left[task], false, &panel)) return panel;
+    for (int64_t i = 1; i < f->n_tasks; i++)
+        if (panel_rows_take(&f->left[(task + i) % f->n_tasks], true, &panel)) return panel;
+    return -1;
 }
 
 static void panel_rows_task(void *arg, int64_t task, int thread)
 {
     const PanelRows *f = arg;
     Word *room = (Word *)(f->rooms + panel_rows_thread_bytes(f) * (size_t)thread);
-    int64_t panel;
-    if (!panel_rows_next(f, task, &panel)) return;
+    int64_t panel = panel_rows_next(f, task);
+    if (panel < 0) return;
     panel_rows_pack(f, room);
     amx_begin();
-    do panel_rows_columns(f, room, panel * PANEL_ROWS);
-    while (panel_rows_next(f, task, &panel));
+    while (panel >= 0) panel = panel_rows_columns(f, room, task, panel);
     vec_stream_end();
     amx_end();
 }
