@@ -207,6 +207,10 @@ FAMILIES = {
     "bloom_six_heads": ("Bloom", BARE | dict(num_hidden_layers=3, num_attention_heads=6, hidden_size=48, seq_length=SIZE, tie_word_embeddings=False)),
     "mpt": ("Mpt", BARE | dict(num_hidden_layers=3, num_attention_heads=4, max_seq_len=SIZE)),
     "mpt_five_heads": ("Mpt", BARE | dict(num_hidden_layers=3, num_attention_heads=5, hidden_size=40, max_seq_len=SIZE, attn_config=dict(clip_qkv=0.8, softmax_scale=0.5))),
+    "exaone": ("Exaone", LLAMA | dict(tie_word_embeddings=True) | rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
+    "exaone_biased": ("Exaone", LLAMA | dict(attention_bias=True, mlp_bias=True, hidden_act="gelu", rms_norm_eps=1e-3)),
+    "internlm3": ("InternLM3", LLAMA | dict(head_dim=12)),
+    "internlm3_biased": ("InternLM3", LLAMA | dict(attention_bias=True, mlp_bias=True)),
     "gpt_neo": ("GPTNeo", BARE | dict(hidden_size=32, num_layers=4, num_heads=4, max_position_embeddings=SIZE, window_size=24, attention_types=[[["global", "local"], 2]])),
     "gpt_neo_global": ("GPTNeo", BARE | dict(hidden_size=32, num_layers=3, num_heads=4, max_position_embeddings=SIZE, intermediate_size=48,
                                               attention_types=[[["global"], 3]], activation_function="relu")),
@@ -499,7 +503,7 @@ def check(name, work):
     torch.manual_seed(0)
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
                "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
-               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig")}
+               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
     for parameter in model.parameters():  # far from the defaults: norms and biases, too
@@ -519,7 +523,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

@@ -236,6 +236,11 @@ static const char *const families[] = {
             "\"routed_scaling_factor\": 1.5, \"sliding_window\": 3, \"sliding_window_pattern\": 2",
     MEMBERS "\"model_type\": \"flex_olmo\", \"num_experts\": 4, \"num_experts_per_tok\": 2, "
             "\"router_aux_loss_coef\": 0.02",
+    "\"model_type\": \"exaone\", \"vocab_size\": 16, \"hidden_size\": 16, \"num_layers\": 4, "
+    "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"intermediate_size\": 24, "
+    "\"max_position_embeddings\": 32, \"layer_norm_epsilon\": 1e-4, "
+    "\"activation_function\": \"gelu\"",
+    MEMBERS "\"model_type\": \"internlm3\", \"qkv_bias\": true, \"bias\": true, \"head_dim\": 6",
     "\"model_type\": \"gpt_neo\", \"vocab_size\": 16, \"hidden_size\": 16, \"num_layers\": 4, "
     "\"num_heads\": 4, "
     "\"max_position_embeddings\": 32, \"window_size\": 3, \"attention_types\": [[[\"global\", "

@@ -59,7 +59,8 @@ static const Norm *norm_of(HfReading *r, int64_t width)
 {
     const HfFamily *f = r->family;
     const bool bare = f->no_norm_weight || r->bare_norms;
-    const char *key = f->eps_key ? f->eps_key : "rms_norm_eps";
+    const bool renamed = f->eps_key && yaml_get(r->root, f->eps_key);
+    const char *key = renamed ? f->eps_key : "rms_norm_eps";
     const Norm n = { .type = f->layer_norm ? NORM_LAYER : NORM_PYTORCH_RMS,
                      .width = width,
                      .eps = (bare && f->layer_norm) || f->own_eps ? f->eps
