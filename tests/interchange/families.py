@@ -240,6 +240,9 @@ FAMILIES = {
                                                  layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"])),
     "gemma4_experts": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=6,
                                                    hidden_size_per_layer_input=0, sliding_window=24, enable_moe_block=True, num_experts=6, top_k_experts=3, moe_intermediate_size=20)),
+    "hy_v3": ("HYV3", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, attention_bias=True)),
+    "hy_v3_listed": ("HYV3", LLAMA | dict(head_dim=16, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, router_scaling_factor=1.5,
+                                          mlp_layer_types=["sparse", "dense", "sparse"])),
     "phimoe": ("Phimoe", LLAMA | dict(num_local_experts=5, attention_bias=True, lm_head_bias=True, sliding_window=24, router_jitter_noise=0.2)),
     "phimoe_longrope": ("Phimoe", LLAMA | dict(num_local_experts=5, original_max_position_embeddings=SIZE) | rope(
         "longrope", short_factor=[1.0, 1.5, 2.0, 3.0], long_factor=[2.0, 3.0, 4.0, 6.0], original_max_position_embeddings=SIZE, short_mscale=1.25, long_mscale=1.25)),

@@ -284,6 +284,9 @@ static const char *const families[] = {
           "\"num_experts\": 4, \"num_shared_experts\": 1, \"sliding_window\": 3, "
           "\"sliding_window_pattern\": 3, \"first_k_dense_replace\": 1, "
           "\"prefix_dense_intermediate_size\": 20, \"logit_scale\": 0.5",
+    MEMBERS "\"model_type\": \"hy_v3\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_shared_experts\": 2, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+            "\"attention_bias\": true",
     MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
             "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"use_qk_norm\": false, "
             "\"attn_temperature_tuning\": false, \"attention_bias\": true",

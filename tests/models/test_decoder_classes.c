@@ -488,6 +488,20 @@ static const Pair pairs[] = {
       "residual: one_norm, rope: {}, layers: [{}, {count: 3, no_rope: true, sparse: "
       "true}], mixture: {n_experts: 4, top_k: 2, hidden: 12, score: sigmoid, "
       "normalize: false, shared_hidden: 12}" },
+    { SIZES "\"model_type\": \"hy_v3\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_shared_experts\": 2, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6",
+      DECODER_SETTINGS
+      "qk_norm: head, rope: {base: 11158840.0}, layers: [{}, {count: 3, sparse: true}], "
+      "mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, shared_hidden: 12, factor: "
+      "2.826, balance_rate: 0.001}" },
+    { SIZES "\"model_type\": \"hy_v3\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+            "\"router_scaling_factor\": 1.5, \"attention_bias\": true, \"mlp_layer_types\": "
+            "[\"sparse\", \"dense\", \"sparse\", \"dense\"]",
+      DECODER_SETTINGS
+      "qkv_bias: true, out_bias: true, qk_norm: head, rope: {base: 11158840.0}, layers: "
+      "[{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
+      "shared_hidden: 6, factor: 1.5, balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"lm_head_bias\": true, "
             "\"rope_parameters\": {\"rope_type\": \"longrope\", \"rope_theta\": 10000.0, "
             "\"short_factor\": [1.0, 2.0], \"long_factor\": [2.0, 4.0], \"short_mscale\": 1.25, "

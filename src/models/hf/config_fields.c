@@ -58,6 +58,7 @@ const Field hf_config_fields[] = {
     FIELD_INT(HfConfig, num_shared_experts, "null", 0, 1000, "the same of AFMoE"),
     FIELD_INT(HfConfig, num_dense_layers, "null", 0, 1000, "layers below are not sparse"),
     FIELD_FLOAT(HfConfig, route_scale, "1.0", 0, INFINITY, "multiplies the weights of experts", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(HfConfig, router_scaling_factor, "2.826", 0, INFINITY, "the same of HY V3", .flags = FIELD_OPEN_MIN),
     FIELD_BOOL(HfConfig, mup_enabled, "false", "embeddings are multiplied by the root of the width"),
     COUNT(global_attn_every_n_layers, "null", "each such layer sees all keys"),
     FIELD_INT(HfConfig, first_k_dense_replace, "null", 0, 1000, "layers below are not sparse"),

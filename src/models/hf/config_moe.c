@@ -15,6 +15,13 @@ static Error *same_in_all(const HfReading *r, const char *key, const int64_t **o
     return NULL;
 }
 
+/* That the weights of a token's experts are multiplied by. */
+static double factor_of(const HfReading *r)
+{
+    const HfFamily *f = r->family;
+    return hf_number(r->root, f->factor_key, f->factor > 0 ? f->factor : 1);
+}
+
 /* Sizes of a mixture with experts that every token goes through. */
 static Error *read_sizes(const HfReading *r, Moe *m)
 {
@@ -31,6 +38,8 @@ static Error *read_sizes(const HfReading *r, Moe *m)
         TRY(same_in_all(r, needed[i].key, needed[i].out));
         if (!*needed[i].out) return hf_unknown(r, needed[i].key, "the class needs it");
     }
+    if (f->always_shared && *n_shared < 1)
+        return hf_unknown(r, f->shared_key, "only numbers from 1 on are");
     m->n_experts = *n;
     m->top_k = *top_k;
     m->hidden = *hidden;
@@ -107,7 +116,7 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
     if (f->sigmoids) m->score = SCORE_SIGMOID;
     m->has_biases = f->sigmoids && (!f->keys.use_expert_bias || c->use_expert_bias);
     if (m->normalize) m->sum_eps = f->sum_eps;
-    if (f->factor_key) m->factor = hf_number(r->root, f->factor_key, 1);
+    if (f->factor_key) m->factor = factor_of(r);
     if (f->mixer) {
         m->score = SCORE_MIXER;
         m->near = hf_number(r->root, "router_jitter_noise", 0.01);
@@ -149,6 +158,8 @@ static Error *check_router(const HfReading *r)
     if (c->scoring_func && strcmp(c->scoring_func, softmax ? "softmax" : "sigmoid") != 0)
         return hf_unknown(r, "scoring_func", softmax ? "only softmax is" : "only sigmoid is");
     if (c->moe_layer_freq != 1) return hf_unknown(r, "moe_layer_freq", "only 1 is");
+    if (r->family->keys.mlp_bias && !r->family->one_layer && c->mlp_bias && *c->mlp_bias)
+        return hf_unknown(r, "mlp_bias", "only false is: shared experts have no biases");
     return NULL;
 }
 
@@ -169,7 +180,7 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
     m->score = softmax ? SCORE_SOFTMAX : SCORE_SIGMOID;
     m->normalize =
         f->normalized || (!softmax && (c->norm_topk_prob ? *c->norm_topk_prob : f->norm_topk_prob));
-    m->factor = hf_number(r->root, f->factor_key, 1);
+    m->factor = factor_of(r);
     m->has_biases = !softmax;
     if (m->top_k > m->n_experts) return NULL; /* told by the caller */
     return read_groups(r, m);

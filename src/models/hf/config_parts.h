@@ -28,7 +28,7 @@ typedef struct HfConfig {
     double moe_norm_min;
     const int64_t *num_experts_per_tok, *num_local_experts, *num_experts, *n_routed_experts,
         *n_shared_experts, *first_k_dense_replace, *num_shared_experts, *num_dense_layers;
-    double route_scale;
+    double route_scale, router_scaling_factor;
     bool mup_enabled;
     const int64_t *num_nextn_predict_layers;
     const int64_t *n_group, *topk_group;

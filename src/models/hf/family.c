@@ -320,6 +320,10 @@ const HfFamily hf_families[] = {
       COHERE, .sparse = true, .all_sparse = true, .norm_topk_prob = true, .dialect = &hf_cohere2_moe, .keys = { .attention_bias = true, .logit_scale = true, .mlp_layer_types = true }, .windows = HF_WINDOW_ROPE,
       .first_sparse_key = "first_k_dense_replace", .vocab_size = 256000, .n_heads = 64, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 8192, .head_width = 128,
       .window = 4096, .pattern = 4, .top_k = 2, .activation = "silu", .is_tied = true },
+    { "hy_v3", "HYV3ForCausalLM", "HYV3DecoderLayer", hf_hy_v3_names, hf_llama_names,
+      .sparse = true, .shared_experts = true, .always_shared = true, .no_expert_groups = true, .normalized = true, .qk_norm = true, .keys = { .attention_bias = true, .mlp_bias = true, .mlp_layer_types = true },
+      .experts_key = "num_experts", .shared_key = "num_shared_experts", .factor_key = "router_scaling_factor", .factor = 2.826, .first_sparse = 1,
+      .vocab_size = 120832, .n_heads = 64, .n_key_heads = 8, .theta = 11158840, .eps = 1e-5, .max_positions = 131072, .head_width = 128, .activation = "silu" },
     { 0 },
 };
 #undef GLM

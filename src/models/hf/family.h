@@ -175,6 +175,7 @@ typedef struct HfFamily {
     bool shared_beside;       /* likewise, beside others; none if config.json is silent */
     bool shared_alike;        /* likewise, as wide as the others */
     bool shared_experts;      /* some, beside a router of sigmoids with biases for the choice */
+    bool always_shared;       /* and never none */
     bool ernie_moe;           /* the same by a softmax, in layers of an interval */
     bool no_expert_groups;    /* a token's experts are chosen from all */
     bool mixer;               /* scores of the router are weighed against near ones; two count */
@@ -185,6 +186,7 @@ typedef struct HfFamily {
     int64_t vocab_size, n_heads, n_key_heads, top_k;
     double theta, eps;
     double sum_eps;       /* added to the sum that weights of a token's experts are divided by */
+    double factor;        /* of these weights, by factor_key; 0: 1 */
     int64_t first_sparse; /* where it is sparse from a layer on */
     int64_t max_positions, head_width; /* head_width 0: width / heads */
     int64_t unused_positions;          /* of the class, whatever config.json says */

@@ -161,6 +161,15 @@ const HfName hf_latent_names[] = {
     { 0 },
 };
 
+const HfName hf_hy_v3_names[] = {
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.expert_bias", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_mlp.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_mlp.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_mlp.down_proj.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_afmoe_names[] = {
     { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attention_layernorm.*",
       HF_SAME },
