@@ -313,6 +313,19 @@ static void find_experts(Folder *f, const CheckpointEntry *entry, HfSource *s)
     hf_source_stacked(f->arena, s, entry->size, turned, s);
 }
 
+/* Of biases for the choice of experts that files may be without. */
+static bool are_zeros(Folder *f, const HfModel *m, const CheckpointEntry *entry, const HfSource *s,
+                      Found *out)
+{
+    if (!m->family->biases_may_lack || !text_matches("*.router.balance", entry->name)) return false;
+    if (is_there(f, s->tensor[0], out)) return false;
+    Tensor *t = NEW(f->arena, Tensor);
+    *t = (Tensor){ .dtype = F32, .n_dims = 1, .size = { s->size[0] } };
+    t->data = arena_alloc(f->arena, tensor_bytes(t));
+    out->tensor = t;
+    return true;
+}
+
 static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEntry *entry,
                          int64_t i)
 {
@@ -327,7 +340,8 @@ static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEn
     if (!is_packed) w->found[i] = NEW_N(f->arena, Found, s->n_tensors);
     for (int64_t k = 0; !is_packed && k < s->n_tensors; k++) {
         const Found *found = &w->found[i][k];
-        TRY(find(f, s->tensor[k], &w->found[i][k]));
+        if (!are_zeros(f, m, entry, s, &w->found[i][k]))
+            TRY(find(f, s->tensor[k], &w->found[i][k]));
         TRY(check(f->arena, found, s, s->tensor[k]));
         entry->dtype = found->tensor->dtype;
         if (entry->dtype != w->found[i][0].tensor->dtype)

@@ -97,8 +97,10 @@ typedef struct BlockNorms {
 static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
 {
     const Norm *front = layer->mixer == MIXER_LINEAR && d->linear ? d->linear->front_norm : NULL;
-    if (front) return (BlockNorms){ .attention = front, .ffn = front };
-    return (BlockNorms){ d->attention_norm, d->attention_post_norm, d->ffn_norm, d->ffn_post_norm };
+    const Norm *own = layer->is_sparse && d->moe->norm_behind ? d->head_norm : NULL;
+    if (front) return (BlockNorms){ .attention = front, .ffn = front, .ffn_post = own };
+    return (BlockNorms){ d->attention_norm, d->attention_post_norm, d->ffn_norm,
+                         own ? own : d->ffn_post_norm };
 }
 
 static Value *linear_layer(Build *b, Value *x)

@@ -113,6 +113,7 @@ static const Field mixture_fields[] = {
     FIELD_BOOL(Moe, expert_scale, "false", "the weights are multiplied by a learned number of each expert, too"),
     FIELD_BOOL(Moe, beside_ffn, "false", "sparse blocks have the feed-forward layer, too; the mixture reads the stream behind a norm of its own, and what each of the two gives goes through one"),
     FIELD_BOOL(Moe, router_norm, "false", "with beside_ffn: the router reads the stream behind a further norm, divided by the root of the width"),
+    FIELD_BOOL(Moe, norm_behind, "false", "what the mixture gives, that of a shared expert included, goes through a norm; without norm_behind of the model, with which all blocks have one"),
     FIELD_FLOAT(Moe, aux_loss, "0.0", 0, INFINITY, "weight of the penalty for uneven load"),
     FIELD_FLOAT(Moe, balance_rate, "0.0", 0, INFINITY, "routers have biases, for the choice alone, that change by so much with each step: up for experts that were chosen too seldom; 0: they have none"),
     FIELD_FLOAT(Moe, z_loss, "0.0", 0, INFINITY, "weight of the penalty for large router logits"),

@@ -203,6 +203,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = flag(a, "factors of experts", x->expert_scale, y->expert_scale);
     if (!e) e = flag(a, "feed-forward layer beside experts", x->beside_ffn, y->beside_ffn);
     if (!e) e = flag(a, "norm of the router", x->router_norm, y->router_norm);
+    if (!e) e = flag(a, "norm behind experts", x->norm_behind, y->norm_behind);
     if (!e) e = flag(a, "biases of experts", x->bias, y->bias);
     if (!e) e = number(a, "groups of experts", (double)x->n_groups, (double)y->n_groups);
     if (!e) e = number(a, "groups of a token", (double)x->top_groups, (double)y->top_groups);

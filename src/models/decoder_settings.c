@@ -64,6 +64,8 @@ static Error *check_mixture(const DecoderSettings *s)
         return error_new("mixture: beside_ffn needs residual: serial");
     if (s->mixture && s->mixture->router_norm && !s->mixture->beside_ffn)
         return error_new("mixture: router_norm needs beside_ffn");
+    if (s->mixture && s->mixture->norm_behind && s->norm_behind)
+        return error_new("mixture: norm_behind: with norm_behind of the model all blocks have it");
     if (any && !s->mixture) return error_new("layers: a sparse block needs the settings `mixture`");
     if (!s->mixture) return NULL;
     if (!any) return error_new("mixture: no block of `layers` is sparse");

@@ -36,6 +36,8 @@ typedef struct Moe {
                          behind a norm of its own, and so do both's results reach it */
     bool router_norm; /* then the router reads the stream behind another one, divided by the root of
                          the width */
+    bool norm_behind; /* what it gives, that of a shared expert included, goes through a norm,
+                         whatever other blocks have */
     bool expert_scale; /* weights are multiplied by a learned number of the expert */
 } Moe;
 

@@ -240,6 +240,9 @@ FAMILIES = {
                                                  layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"])),
     "gemma4_experts": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=6,
                                                    hidden_size_per_layer_input=0, sliding_window=24, enable_moe_block=True, num_experts=6, top_k_experts=3, moe_intermediate_size=20)),
+    "axk1": ("AXK1", LATENT | ROUTED | dict(q_lora_rank=20, attention_bias=True)),
+    "axk1_yarn": ("AXK1", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=False, mlp_layer_types=["sparse", "dense", "sparse"]) | rope(
+        "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "hy_v3": ("HYV3", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, attention_bias=True)),
     "hy_v3_listed": ("HYV3", LLAMA | dict(head_dim=16, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, router_scaling_factor=1.5,
                                           mlp_layer_types=["sparse", "dense", "sparse"])),

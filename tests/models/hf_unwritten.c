@@ -156,7 +156,7 @@ const char *hf_members(Arena *a, const HfFamily *f)
         "\"moe_shared_expert_intermediate_size\": 7, "
         "\"shared_intermediate_size\": 7, \"hidden_size_per_layer_input\": 0, "
         "\"attn_config\": {\"clip_qkv\": 9.0, \"kv_n_heads\": 2}, \"enable_moe_block\": true, "
-        "\"top_k_experts\": 2, \"rope_scaling\": {}, "
+        "\"top_k_experts\": 2, \"rope_scaling\": {}, \"n_group\": 1, \"topk_group\": 1, "
         "\"attention_types\": [[[\"global\", \"local\"], 1]]";
     return arena_printf(
         a, "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s, \"moe_intermediate_size\": %d",

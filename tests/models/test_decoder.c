@@ -370,6 +370,9 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4, router_norm: "
           "true}",
           "mixture: router_norm needs beside_ffn" },
+        { "norm_behind: true, layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: "
+          "4, norm_behind: true}",
+          "mixture: norm_behind: with norm_behind of the model all blocks have it" },
         { "layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4, near: 0.1}",
           "mixture: near is of score: mixer" },
         { "layers: [{sparse: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4, score: mixer}",
@@ -429,6 +432,24 @@ TEST(sizes_are_given_where_blocks_have_them)
         "n_head_q: 1, n_head_kv: 1, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: "
         "1, hidden: 4}",
         &m));
+    arena_free(a);
+}
+
+TEST(a_norm_behind_mixtures_is_of_sparse_blocks_alone)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(decoder_model(a,
+                                  DECODER_SETTINGS
+                                  "layers: [{}, {sparse: true}], mixture: {n_experts: 4, "
+                                  "top_k: 2, hidden: 6, norm_behind: true}",
+                                  &m));
+    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+    assert_true(!graph_find(g, "transformer.h.0.ffn_post_norm.weight"));
+    assert_true(graph_find(g, "transformer.h.1.ffn_post_norm.weight") != NULL);
+    assert_true(!graph_find(g, "transformer.h.1.attention_post_norm.weight"));
     arena_free(a);
 }
 

@@ -551,6 +551,20 @@ static const Pair pairs[] = {
                       "{}, layers: [{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 8, "
                       "top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, "
                       "n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"axk1\", \"q_lora_rank\": 5",
+      LATENT_SETTINGS "norm: {eps: 1e-6}, latent: {key_rank: 6, query_rank: 5, rope_width: 2, "
+                      "value_width: 3}, rope: {}, layers: [{}, {count: 3, sparse: true}], "
+                      "mixture: {score: sigmoid, n_experts: 8, top_k: 2, hidden: 6, "
+                      "shared_hidden: 6, factor: 1.5, n_groups: 4, top_groups: 2, norm_behind: "
+                      "true, balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"axk1\", \"q_lora_rank\": 5, \"norm_topk_prob\": false, "
+             "\"attention_bias\": true, \"mlp_layer_types\": [\"sparse\", \"dense\", "
+             "\"sparse\", \"dense\"]",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-6}, qkv_bias: true, out_bias: true, latent: {key_rank: 6, query_rank: 5, "
+      "rope_width: 2, value_width: 3}, rope: {}, layers: [{sparse: true}, {}], mixture: {score: "
+      "sigmoid, n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: "
+      "1.5, n_groups: 4, top_groups: 2, norm_behind: true, balance_rate: 0.001}" },
     { LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": null, \"scale_depth\": 0.7, "
              "\"dim_model_base\": 3, \"rope_interleave\": false",
       LATENT_SETTINGS

@@ -59,7 +59,7 @@ of_moe[] = {
     REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
     REAL_OF(Moe, shared_factor, "factor of shared experts"), WHOLE_OF(Moe, n_groups, "groups of experts"), WHOLE_OF(Moe, top_groups, "groups of a token"),
     WHOLE_OF(Moe, shared_hidden, "shared experts' width"), FLAG_OF(Moe, is_plain, "gate of experts"), FLAG_OF(Moe, weigh_inputs, "what experts read"),
-    FLAG_OF(Moe, normalize, "sum 1"), FLAG_OF(Moe, expert_scale, "factors of experts"), FLAG_OF(Moe, router_norm, "norm of the router"), FLAG_OF(Moe, bias, "biases of experts"),
+    FLAG_OF(Moe, normalize, "sum 1"), FLAG_OF(Moe, expert_scale, "factors of experts"), FLAG_OF(Moe, router_norm, "norm of the router"), FLAG_OF(Moe, norm_behind, "norm behind experts"), FLAG_OF(Moe, bias, "biases of experts"),
     FLAG_OF(Moe, has_biases, "router biases"), FLAG_OF(Moe, shared_gate, "gate of shared experts"), { 0 },
 },
 of_linear[] = {

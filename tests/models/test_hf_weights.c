@@ -207,6 +207,34 @@ TEST(blocks_for_later_tokens_must_be_there_and_share_the_embedding)
     arena_free(a);
 }
 
+TEST(biases_for_the_choice_that_files_may_lack_are_zeros)
+{
+    static const char name[] = "model.layers.1.mlp.gate.e_score_correction_bias";
+    static const char *const families[] = { "axk1", "deepseek_v3" };
+    Arena *a = arena_new();
+    for (int i = 0; i < 2; i++) {
+        CheckpointReader *r = NULL;
+        const HfUnwritten u = hf_unwritten(a, hf_members(a, hf_family_find(families[i])));
+        hf_named(u.file, name)->name = "other";
+        hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+        Error *e = hf_open(a, u.model, u.param, u.n, &r);
+        if (i == 1) {
+            assert_error_has(e, "has no tensor model.layers.1.mlp.gate.e_score_correction_bias");
+            continue;
+        }
+        assert_no_error(e);
+        int64_t k = 0;
+        while (strcmp(u.param[k].name, "transformer.h.1.mlp.router.balance") != 0) k++;
+        const Tensor *t = &u.param[k].tensor;
+        const Box box = box_whole(t->n_dims, t->size);
+        float *read = arena_alloc(a, tensor_bytes(t));
+        read[0] = 1;
+        assert_no_error(r->get(r, k, &box, read));
+        for (int64_t j = 0; j < tensor_count(t); j++) assert_true(read[j] == 0);
+    }
+    arena_free(a);
+}
+
 /* Which row of a file's tensor is row `row` of the parameter with so many rows; 0: as queries. */
 static int64_t file_row_of(Arena *a, const char *members, const char *param, int64_t rows,
                            int64_t row)

@@ -7,7 +7,8 @@
 static Error *refuse(const HfReading *r)
 {
     const HfConfig *c = &r->c;
-    if (r->family->interleaved && c->rope_interleave && !*c->rope_interleave)
+    const bool given = yaml_get(r->root, "rope_interleave");
+    if (r->family->interleaved && given && !(c->rope_interleave && *c->rope_interleave))
         return hf_unknown(r, "rope_interleave", "only true is");
     if (r->family->keys.topk_method && c->mlp_bias && *c->mlp_bias)
         return hf_unknown(r, "mlp_bias", "only false is: shared experts have no biases");
@@ -40,6 +41,8 @@ Error *hf_read_latent(HfReading *r)
         if (!needed[i].given) return hf_unknown(r, needed[i].key, "the class needs it");
     if (!yaml_get(r->root, "q_lora_rank"))
         return hf_unknown(r, "q_lora_rank", "the class needs it; null means that there is none");
+    if (r->family->latent_queries && !c->q_lora_rank)
+        return hf_unknown(r, "q_lora_rank", "the class always has such a vector");
     if (*c->qk_nope_head_dim % 2) return hf_unknown(r, "qk_nope_head_dim", "only even numbers are");
     if (*c->qk_rope_head_dim % 2)
         return hf_unknown(r, "qk_rope_head_dim", "features turn in pairs");

@@ -132,15 +132,19 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
 static Error *read_groups(const HfReading *r, Moe *m)
 {
     const HfConfig *c = &r->c;
-    const bool by_method = r->family->keys.topk_method;
+    const HfFamily *f = r->family;
+    const bool by_method = f->keys.topk_method;
     const char *method = c->topk_method ? c->topk_method : by_method ? "greedy" : "noaux_tc";
     const bool is_limited = !strcmp(method, by_method ? "group_limited_greedy" : "noaux_tc");
     if (!is_limited && (!by_method || strcmp(method, "greedy") != 0))
         return hf_unknown(r, "topk_method",
                           by_method ? "known are greedy and group_limited_greedy"
                                     : "only noaux_tc is");
-    const int64_t n = c->n_group ? *c->n_group : 1, top = c->topk_group ? *c->topk_group : 1;
-    if (n != top && r->family->no_expert_groups)
+    const int64_t of_class = f->n_groups ? f->n_groups : 1,
+                  of_token = f->top_groups ? f->top_groups : 1,
+                  n = c->n_group ? *c->n_group : of_class,
+                  top = c->topk_group ? *c->topk_group : of_token;
+    if (n != top && f->no_expert_groups)
         return hf_unknown(r, "topk_group", "it must equal n_group: all experts are chosen from");
     if (is_limited && n != top) m->n_groups = n, m->top_groups = top;
     const char *why = moe_groups_wrong(m);
@@ -175,6 +179,8 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
         return hf_unknown(r, f->first_sparse_key, "the class needs it");
     if (!f->normalized && !f->norm_topk_prob && !softmax && !c->norm_topk_prob)
         return hf_unknown(r, "norm_topk_prob", "the class needs it");
+    if (f->norm_topk_prob && !c->norm_topk_prob && yaml_get(r->root, "norm_topk_prob"))
+        return hf_unknown(r, "norm_topk_prob", "allowed are true and false");
     if (!m->top_k) return hf_unknown(r, "num_experts_per_tok", "a token needs an expert");
     TRY(check_router(r));
     m->score = softmax ? SCORE_SOFTMAX : SCORE_SIGMOID;
@@ -189,7 +195,9 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
 Error *hf_read_moe(HfReading *r)
 {
     Moe *m = NEW(r->arena, Moe);
-    *m = (Moe){ .activation = r->d->activation, .is_plain = r->family->plain };
+    *m = (Moe){ .activation = r->d->activation,
+                .is_plain = r->family->plain,
+                .norm_behind = r->family->norm_behind_experts };
     TRY(r->family->shared_experts ? read_shared_router(r, m)
         : r->family->ernie_moe    ? read_ernie_router(r, m)
                                   : read_plain_router(r, m));

@@ -324,6 +324,10 @@ const HfFamily hf_families[] = {
       .sparse = true, .shared_experts = true, .always_shared = true, .no_expert_groups = true, .normalized = true, .qk_norm = true, .keys = { .attention_bias = true, .mlp_bias = true, .mlp_layer_types = true },
       .experts_key = "num_experts", .shared_key = "num_shared_experts", .factor_key = "router_scaling_factor", .factor = 2.826, .first_sparse = 1,
       .vocab_size = 120832, .n_heads = 64, .n_key_heads = 8, .theta = 11158840, .eps = 1e-5, .max_positions = 131072, .head_width = 128, .activation = "silu" },
+    { "axk1", "AXK1ForCausalLM", "AXK1DecoderLayer", hf_latent_names, hf_llama_names,
+      .latent = true, .latent_queries = true, .interleaved = true, .sparse = true, SHARED_EXPERTS, DENSE_FIRST, .norm_topk_prob = true, .norm_behind_experts = true, .biases_may_lack = true, .keys = { .attention_bias = true, .mlp_layer_types = true },
+      .first_sparse = 1, .factor = 2.5, .n_groups = 8, .top_groups = 4,
+      .vocab_size = 163840, .n_heads = 64, .theta = 10000, .eps = 1e-6, .max_positions = 32768, .activation = "silu" },
     { 0 },
 };
 #undef GLM

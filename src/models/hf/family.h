@@ -147,7 +147,8 @@ typedef struct HfFamily {
     bool attention_sinks;
     bool gated_attention; /* each feature of a head */
     bool latent; /* keys and values from a narrow vector; its norms have an eps of their own */
-    bool linear; /* layers may be of linear attention */
+    bool latent_queries;              /* and queries always from another */
+    bool linear;                      /* layers may be of linear attention */
     const HfSpaceKeys *state_space;   /* layers may be state spaces; NULL: they are not */
     const HfSelectiveKeys *selective; /* likewise, selective ones */
     /* A block is a state space, attention, a feed-forward layer or a mixture, behind one norm. */
@@ -176,6 +177,8 @@ typedef struct HfFamily {
     bool shared_alike;        /* likewise, as wide as the others */
     bool shared_experts;      /* some, beside a router of sigmoids with biases for the choice */
     bool always_shared;       /* and never none */
+    bool norm_behind_experts; /* one of what a mixture gives */
+    bool biases_may_lack;     /* files may be without those for the choice, which are 0 then */
     bool ernie_moe;           /* the same by a softmax, in layers of an interval */
     bool no_expert_groups;    /* a token's experts are chosen from all */
     bool mixer;               /* scores of the router are weighed against near ones; two count */
@@ -185,9 +188,10 @@ typedef struct HfFamily {
     /* What holds where config.json is silent; sizes of 0: it must not be. */
     int64_t vocab_size, n_heads, n_key_heads, top_k;
     double theta, eps;
-    double sum_eps;       /* added to the sum that weights of a token's experts are divided by */
-    double factor;        /* of these weights, by factor_key; 0: 1 */
-    int64_t first_sparse; /* where it is sparse from a layer on */
+    double sum_eps; /* added to the sum that weights of a token's experts are divided by */
+    double factor;  /* of these weights, by factor_key; 0: 1 */
+    int64_t n_groups, top_groups;      /* of experts; 0: 1 */
+    int64_t first_sparse;              /* where it is sparse from a layer on */
     int64_t max_positions, head_width; /* head_width 0: width / heads */
     int64_t unused_positions;          /* of the class, whatever config.json says */
     int64_t window;                    /* 0: none */

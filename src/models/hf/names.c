@@ -156,6 +156,7 @@ const HfName hf_latent_names[] = {
       HF_SAME },
     { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_KEYS },
     { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_VALUES },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_mlp_layernorm.*", HF_SAME },
     SIGMOID_ROUTER,
     NEXTN,
     { 0 },
