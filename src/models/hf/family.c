@@ -322,6 +322,10 @@ const HfFamily hf_families[] = {
       .latent = true, .latent_queries = true, .interleaved = true, .sparse = true, SHARED_EXPERTS, DENSE_FIRST, .norm_topk_prob = true, .norm_behind_experts = true, .biases_may_lack = true, .keys = { .attention_bias = true, .mlp_layer_types = true },
       .first_sparse = 1, .factor = 2.5, .n_groups = 8, .top_groups = 4,
       .vocab_size = 163840, .n_heads = 64, .theta = 10000, .eps = 1e-6, .max_positions = 32768, .activation = "silu" },
+    { "flint", "FlintForCausalLM", "FlintDecoderLayer", hf_flint_names, hf_llama_names,
+      .sparse = true, .sigmoids = true, .no_choice_biases = true, .norm_topk_prob = true, .qk_norm = true, .attention_sinks = true, .keys = { .attention_bias = true }, .windows = HF_WINDOW_INNER,
+      .shared_width_key = "shared_expert_intermediate_size", .first_sparse = 2, .top_k = 6, .aux_loss = 0.0005,
+      .vocab_size = 150144, .n_heads = 32, .n_key_heads = 4, .theta = 10000, .eps = 1e-6, .max_positions = 262144, .head_width = 128, .window = 513, .pattern = 4, .activation = "silu" },
     { 0 },
 };
 #undef GLM
