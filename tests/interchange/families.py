@@ -243,6 +243,10 @@ FAMILIES = {
     "axk1": ("AXK1", LATENT | ROUTED | dict(q_lora_rank=20, attention_bias=True)),
     "axk1_yarn": ("AXK1", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=False, mlp_layer_types=["sparse", "dense", "sparse"]) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "flint": ("Flint", LLAMA | dict(head_dim=16, num_hidden_layers=7, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40,
+                                    sliding_window=24)),
+    "flint_listed": ("Flint", LLAMA | dict(head_dim=16, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16, sliding_window=24,
+                                           norm_topk_prob=False, attention_bias=True, mlp_only_layers=[1], layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
     "hy_v3": ("HYV3", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, attention_bias=True)),
     "hy_v3_listed": ("HYV3", LLAMA | dict(head_dim=16, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, router_scaling_factor=1.5,
                                           mlp_layer_types=["sparse", "dense", "sparse"])),

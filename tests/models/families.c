@@ -286,6 +286,11 @@ static const char *const families[] = {
           "\"prefix_dense_intermediate_size\": 20, \"logit_scale\": 0.5",
     LATENT ROUTED "\"model_type\": \"axk1\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
                   "\"first_k_dense_replace\": 1, \"attention_bias\": true",
+    MEMBERS "\"model_type\": \"flint\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+            "\"shared_expert_intermediate_size\": 10, \"sliding_window\": 3, \"layer_types\": "
+            "[\"full_attention\", \"sliding_attention\", \"sliding_attention\", "
+            "\"full_attention\"]",
     MEMBERS "\"model_type\": \"hy_v3\", \"head_dim\": 4, \"num_experts\": 4, "
             "\"num_shared_experts\": 2, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
             "\"attention_bias\": true",

@@ -488,6 +488,23 @@ static const Pair pairs[] = {
       "residual: one_norm, rope: {}, layers: [{}, {count: 3, no_rope: true, sparse: "
       "true}], mixture: {n_experts: 4, top_k: 2, hidden: 12, score: sigmoid, "
       "normalize: false, shared_hidden: 12}" },
+    { SIZES "\"model_type\": \"flint\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+            "\"shared_expert_intermediate_size\": 10, \"sliding_window\": 5",
+      DECODER_SETTINGS "norm: {eps: 1e-6}, qk_norm: head, attention_sinks: true, rope: {}, "
+                       "layers: [{count: 2, no_rope: true}, {window: 5, sparse: true}, {no_rope: "
+                       "true, sparse: true}], mixture: {score: sigmoid, n_experts: 4, top_k: 2, "
+                       "hidden: 6, shared_hidden: 10, aux_loss: 0.0005}" },
+    { SIZES "\"model_type\": \"flint\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+            "\"shared_expert_intermediate_size\": 10, \"mlp_only_layers\": [], "
+            "\"decoder_sparse_step\": 2, \"norm_topk_prob\": false, \"attention_bias\": true, "
+            "\"sliding_window\": 5, \"layer_types\": [\"sliding_attention\", "
+            "\"full_attention\", \"sliding_attention\", \"full_attention\"]",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, qkv_bias: true, out_bias: true, qk_norm: head, attention_sinks: true, "
+      "rope: {}, layers: [{window: 5}, {no_rope: true, sparse: true}], mixture: {score: sigmoid, "
+      "n_experts: 4, top_k: 2, hidden: 6, normalize: false, shared_hidden: 10, aux_loss: 0.0005}" },
     { SIZES "\"model_type\": \"hy_v3\", \"head_dim\": 4, \"num_experts\": 4, "
             "\"num_shared_experts\": 2, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6",
       DECODER_SETTINGS

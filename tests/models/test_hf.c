@@ -108,6 +108,39 @@ TEST(a_silent_config_json_means_the_mixture_of_the_class)
     arena_free(a);
 }
 
+TEST(a_silent_config_json_means_the_factor_groups_and_penalty_of_the_class)
+{
+    static const struct {
+        const char *type;
+        double factor;
+        int64_t n_groups, top_groups;
+    } row[] = {
+        { "deepseek_v3", 2.5, 8, 4 }, { "axk1", 2.5, 8, 4 },    { "glm4_moe_lite", 1.8, 0, 0 },
+        { "exaone_moe", 2.5, 0, 0 },  { "hy_v3", 2.826, 0, 0 }, { "glm4_moe", 1, 0, 0 },
+    };
+    Arena *a = arena_new();
+    static const char sizes[] =
+        "\"model_type\": \"%s\", \"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": "
+        "12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, "
+        "\"moe_intermediate_size\": 4, \"num_experts_per_tok\": 2";
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const Decoder *d = hf_decoder_with(
+            a, arena_printf(a, sizes, row[i].type),
+            ", \"n_routed_experts\": 16, \"n_shared_experts\": 1, \"num_experts\": 16, "
+            "\"num_shared_experts\": 1, \"kv_lora_rank\": 4, \"q_lora_rank\": 4, "
+            "\"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 2, \"v_head_dim\": 4, "
+            "\"head_dim\": 4, \"first_k_dense_replace\": 1, \"norm_topk_prob\": true");
+        assert_true(d->moe->factor == row[i].factor);
+        assert_int_equal(d->moe->n_groups, row[i].n_groups);
+        assert_int_equal(d->moe->top_groups, row[i].top_groups);
+    }
+    assert_true(hf_decoder_with(a, arena_printf(a, sizes, "olmoe"), ", \"num_experts\": 4")
+                    ->moe->aux_loss == 0.01);
+    assert_true(hf_decoder_with(a, arena_printf(a, sizes, "mixtral"), ", \"num_experts\": 4")
+                    ->moe->aux_loss == 0.001);
+    arena_free(a);
+}
+
 TEST(config_json_gives_each_layer_its_window)
 {
     Arena *a = arena_new();

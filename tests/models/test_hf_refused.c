@@ -314,7 +314,7 @@ TEST(weights_that_are_packed_otherwise_are_refused_by_their_option)
     "\"q_lora_rank\": 4, \"n_routed_experts\": 4, \"n_shared_experts\": 1, "                       \
     "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, "
 
-#define HY_V3 "\"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
+#define EXPERTS "\"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
 #define DBRX "\"attn_config\": {\"clip_qkv\": 8}, \"ffn_config\": "
 #define GEMMA4 "\"hidden_size_per_layer_input\": 0, "
 #define ERNIE                                                                                      \
@@ -428,15 +428,23 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
         { "axk1", LATENT ROUTED "\"moe_layer_freq\": 2", "moe_layer_freq: 2 is not known" },
         { "axk1", LATENT ROUTED "\"hidden_act\": \"silu\"",
           "n_group is missing; groups must be of equal size" },
-        { "hy_v3", HY_V3 "\"hidden_act\": \"silu\"",
+        { "flint", EXPERTS "\"hidden_act\": \"silu\"",
+          "shared_expert_intermediate_size is missing; the class needs it" },
+        { "flint", EXPERTS "\"shared_expert_intermediate_size\": 4, \"sliding_window\": null",
+          "sliding_window: null is not known; only positive integers are" },
+        { "flint", "\"num_experts\": 4, \"shared_expert_intermediate_size\": 4",
+          "moe_intermediate_size is missing; a mixture of experts needs it" },
+        { "flint", EXPERTS "\"scoring_func\": \"softmax\"",
+          "scoring_func: \"softmax\" is not known; only sigmoid is" },
+        { "hy_v3", EXPERTS "\"hidden_act\": \"silu\"",
           "num_shared_experts is missing; the class needs it" },
-        { "hy_v3", HY_V3 "\"num_shared_experts\": 0",
+        { "hy_v3", EXPERTS "\"num_shared_experts\": 0",
           "num_shared_experts: 0 is not known; only numbers from 1 on are" },
-        { "hy_v3", HY_V3 "\"num_shared_experts\": 1, \"mlp_bias\": true",
+        { "hy_v3", EXPERTS "\"num_shared_experts\": 1, \"mlp_bias\": true",
           "mlp_bias: true is not known; only false is" },
-        { "hy_v3", HY_V3 "\"num_shared_experts\": 1, \"topk_group\": 2",
+        { "hy_v3", EXPERTS "\"num_shared_experts\": 1, \"topk_group\": 2",
           "topk_group: 2 is not known; it must equal n_group" },
-        { "hy_v3", HY_V3 "\"num_shared_experts\": 1, \"mlp_layer_types\": [\"sparse\"]",
+        { "hy_v3", EXPERTS "\"num_shared_experts\": 1, \"mlp_layer_types\": [\"sparse\"]",
           "each layer is dense or sparse" },
         { "phimoe", "\"num_local_experts\": 4, \"num_experts_per_tok\": 3",
           "num_experts_per_tok: 3 is not known; only 2 is" },

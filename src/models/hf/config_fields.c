@@ -78,7 +78,7 @@ const Field hf_config_fields[] = {
     FIELD_FLOAT(HfConfig, routed_scaling_factor, "1.0", 0, INFINITY, "multiplies the weights of experts", .flags = FIELD_OPEN_MIN),
     FIELD_BOOL(HfConfig, norm_topk_prob, "null", "weights of a token's experts add up to 1"),
     COUNT(decoder_sparse_step, "1", "each such layer is sparse"),
-    FIELD_INTS(HfConfig, mlp_only_layers, "[]", 0, 0, "layers that are not sparse"),
+    FIELD_INTS(HfConfig, mlp_only_layers, "null", 0, 0, "layers that are not sparse"),
     FIELD_FLOAT(HfConfig, router_aux_loss_coef, "0.001", 0, INFINITY, "weight of the balance penalty"),
     FIELD_FLOAT(HfConfig, attention_dropout, "null", 0, 1, "dropout of probabilities"),
     FIELD_FLOAT(HfConfig, resid_pdrop, "null", 0, 1, "dropout of layers"),

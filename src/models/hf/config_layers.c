@@ -13,6 +13,8 @@ static Error *read_window(const HfReading *r, int64_t *out)
     *out = 0;
     if (r->family->windows == HF_NO_WINDOW || (asks && !(use && *use))) return NULL;
     *out = !v ? r->family->window : v->type == YAML_INT ? v->integer : 0;
+    if (r->family->windows == HF_WINDOW_INNER && *out <= 0)
+        return hf_unknown(r, key, "only positive integers are");
     if (!v || v->type == YAML_NULL || *out > 0) return NULL;
     return hf_unknown(r, key, "allowed are a positive integer and null");
 }
@@ -66,6 +68,9 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
             return hf_unknown(r, "sliding_window_pattern", "known are positive integers");
         *out = (r->family->windows == HF_WINDOW_BEHIND ? i : i + 1) % pattern != 0;
         break;
+    case HF_WINDOW_INNER:
+        *out = i > 1 && i % r->family->pattern != 1 && i != r->d->n_layer - 1;
+        break;
     case HF_WINDOW_NAMED:
         *out = false;
         break;
@@ -107,8 +112,10 @@ static bool is_sparse(const HfReading *r, int64_t i)
     if (r->family->ernie_moe)
         return (i + 1) % c->moe_layer_interval == 0 && i >= c->moe_layer_start_index &&
                (c->moe_layer_end_index < 0 || i <= c->moe_layer_end_index);
-    for (int64_t k = 0; k < c->mlp_only_layers.n; k++)
-        if (c->mlp_only_layers.item[k] == i) return false;
+    const IntList *dense = c->mlp_only_layers;
+    if (!dense && i < r->family->first_sparse) return false;
+    for (int64_t k = 0; dense && k < dense->n; k++)
+        if (dense->item[k] == i) return false;
     return (i + 1) % c->decoder_sparse_step == 0;
 }
 

@@ -22,6 +22,12 @@ static double factor_of(const HfReading *r)
     return hf_number(r->root, f->factor_key, f->factor > 0 ? f->factor : 1);
 }
 
+static double aux_loss_of(const HfReading *r)
+{
+    const HfFamily *f = r->family;
+    return hf_number(r->root, "router_aux_loss_coef", f->aux_loss > 0 ? f->aux_loss : 0.001);
+}
+
 /* Sizes of a mixture with experts that every token goes through. */
 static Error *read_sizes(const HfReading *r, Moe *m)
 {
@@ -60,7 +66,7 @@ static Error *read_ernie_router(const HfReading *r, Moe *m)
         return hf_unknown(r, "use_bias", "only false is: shared experts have no biases");
     if (c->moe_norm_min > 1e-12) return hf_unknown(r, "moe_norm_min", "only up to 1e-12 is");
     m->normalize = m->has_biases = true;
-    m->aux_loss = c->router_aux_loss_coef;
+    m->aux_loss = aux_loss_of(r);
     return NULL;
 }
 
@@ -72,12 +78,11 @@ static Error *read_shared(const HfReading *r, Moe *m)
     if (f->shared_alone) m->shared_hidden = r->d->hidden;
     if (f->shared_beside && c->shared_intermediate_size)
         m->shared_hidden = *c->shared_intermediate_size;
-    if (f->gated_expert) {
-        if (!c->shared_expert_intermediate_size)
-            return hf_unknown(r, "shared_expert_intermediate_size", "the class needs it");
-        m->shared_hidden = *c->shared_expert_intermediate_size;
-        m->shared_gate = true;
-    }
+    const char *key = f->gated_expert ? "shared_expert_intermediate_size" : f->shared_width_key;
+    const int64_t *width = key ? hf_count(r, key) : NULL;
+    if (key && !width) return hf_unknown(r, key, "the class needs it");
+    if (width) m->shared_hidden = *width;
+    m->shared_gate = f->gated_expert;
     if (!f->shared_alike) return NULL;
     const int64_t *n;
     TRY(same_in_all(r, f->shared_key, &n));
@@ -97,7 +102,7 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
                   *top_k = NULL;
     TRY(same_in_all(r, "moe_intermediate_size", &hidden));
     if (f->top_k_key) TRY(same_in_all(r, f->top_k_key, &top_k));
-    if (!hidden || f->keys.layer_periods) hidden = c->intermediate_size;
+    if ((!hidden && !f->shared_width_key) || f->keys.layer_periods) hidden = c->intermediate_size;
     if (!top_k) top_k = c->num_experts_per_tok ? c->num_experts_per_tok : &f->top_k;
     if (!n || !*n) return hf_unknown(r, "num_experts", "a mixture of experts needs it");
     if (!hidden) return hf_unknown(r, "moe_intermediate_size", "a mixture of experts needs it");
@@ -109,12 +114,13 @@ static Error *read_plain_router(const HfReading *r, Moe *m)
     m->hidden = *hidden;
     const bool of_sum_1 = c->norm_topk_prob ? *c->norm_topk_prob : f->norm_topk_prob;
     m->normalize = f->normalized || (of_sum_1 && !f->keys.layer_periods);
-    m->aux_loss = c->router_aux_loss_coef;
+    m->aux_loss = aux_loss_of(r);
     m->bias = f->expert_bias;
     if (f->sigmoids && c->scoring_func && strcmp(c->scoring_func, "sigmoid") != 0)
         return hf_unknown(r, "scoring_func", "only sigmoid is");
     if (f->sigmoids) m->score = SCORE_SIGMOID;
-    m->has_biases = f->sigmoids && (!f->keys.use_expert_bias || c->use_expert_bias);
+    m->has_biases =
+        f->sigmoids && !f->no_choice_biases && (!f->keys.use_expert_bias || c->use_expert_bias);
     if (m->normalize) m->sum_eps = f->sum_eps;
     if (f->factor_key) m->factor = factor_of(r);
     if (f->mixer) {

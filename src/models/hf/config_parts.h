@@ -40,7 +40,7 @@ typedef struct HfConfig {
     double routed_scaling_factor;
     const bool *norm_topk_prob;
     int64_t decoder_sparse_step;
-    IntList mlp_only_layers;
+    const IntList *mlp_only_layers;
     double router_aux_loss_coef;
     const double *attention_dropout, *resid_pdrop, *embd_pdrop, *hidden_dropout, *residual_dropout,
         *embedding_dropout;

@@ -78,7 +78,8 @@ typedef enum HfWindows {
     HF_WINDOW_LOWER,   /* in every second one of the lower layers */
     HF_WINDOW_NO_ROPE, /* in layers whose positions do not turn */
     HF_WINDOW_ROPE,    /* by a pattern; positions of the others do not turn */
-    HF_WINDOW_HYBRID   /* likewise, but all turn where there is no window */
+    HF_WINDOW_INNER,   /* likewise, but the first two layers and the last have none, either */
+    HF_WINDOW_HYBRID   /* by a pattern, but all turn where there is no window */
 } HfWindows;
 
 /* What keys of config.json call the sizes of state spaces, and what holds where it is silent. */
@@ -171,6 +172,7 @@ typedef struct HfFamily {
     bool expert_bias;
     bool mxfp4;               /* experts may be packed so */
     bool sigmoids;            /* scores of the router are, with biases for the choice */
+    bool no_choice_biases;    /* but without those */
     bool gated_expert;        /* one that every token goes through, behind a gate */
     bool shared_alone;        /* likewise, without a gate, and perhaps no others */
     bool shared_beside;       /* likewise, beside others; none if config.json is silent */
@@ -188,8 +190,9 @@ typedef struct HfFamily {
     /* What holds where config.json is silent; sizes of 0: it must not be. */
     int64_t vocab_size, n_heads, n_key_heads, top_k;
     double theta, eps;
-    double sum_eps; /* added to the sum that weights of a token's experts are divided by */
-    double factor;  /* of these weights, by factor_key; 0: 1 */
+    double sum_eps;  /* added to the sum that weights of a token's experts are divided by */
+    double factor;   /* of these weights, by factor_key; 0: 1 */
+    double aux_loss; /* weight of the penalty for uneven load; 0: 0.001 */
     int64_t n_groups, top_groups;      /* of experts; 0: 1 */
     int64_t first_sparse;              /* where it is sparse from a layer on */
     int64_t max_positions, head_width; /* head_width 0: width / heads */

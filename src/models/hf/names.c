@@ -206,6 +206,12 @@ const HfName hf_afmoe_names[] = {
 
 const HfName hf_shared_names[] = { SHARED_EXPERT, { 0 } };
 
+const HfName hf_flint_names[] = {
+    { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.softmax_offset", HF_SAME },
+    SHARED_EXPERT,
+    { 0 },
+};
+
 const HfName hf_qwen3_next_names[] = {
     LINEAR_ATTENTION,
     SHARED_EXPERT,
