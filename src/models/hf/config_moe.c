@@ -19,7 +19,8 @@ static Error *same_in_all(const HfReading *r, const char *key, const int64_t **o
 static Error *read_sizes(const HfReading *r, Moe *m)
 {
     const HfFamily *f = r->family;
-    const int64_t *n, *n_shared, *top_k, *hidden;
+    static const int64_t none = 0;
+    const int64_t *n, *n_shared = &none, *top_k, *hidden;
     const struct {
         const char *key;
         const int64_t **out;
@@ -28,6 +29,7 @@ static Error *read_sizes(const HfReading *r, Moe *m)
                    { f->top_k_key ? f->top_k_key : "num_experts_per_tok", &top_k },
                    { "moe_intermediate_size", &hidden } };
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        if (!needed[i].key) continue;
         TRY(same_in_all(r, needed[i].key, needed[i].out));
         if (!*needed[i].out) return hf_unknown(r, needed[i].key, "the class needs it");
     }

@@ -314,6 +314,11 @@ const HfFamily hf_families[] = {
       COHERE, .sparse = true, .all_sparse = true, .norm_topk_prob = true, .dialect = &hf_cohere2_moe, .keys = { .attention_bias = true, .logit_scale = true, .mlp_layer_types = true }, .windows = HF_WINDOW_ROPE,
       .first_sparse_key = "first_k_dense_replace", .vocab_size = 256000, .n_heads = 64, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 8192, .head_width = 128,
       .window = 4096, .pattern = 4, .top_k = 2, .activation = "silu", .is_tied = true },
+    { "mimo_v2_flash", "MiMoV2FlashForCausalLM", "MiMoV2FlashDecoderLayer", hf_mimo_v2_names, hf_llama_names,
+      .sparse = true, .shared_experts = true, .norm_topk_prob = true, .qkv_alone = true, .attention_sinks = true, .ropes_by_type = true, .dialect = &hf_mimo_v2, .keys = { .attention_bias = true, .mlp_layer_types = true }, .windows = HF_WINDOW_BUT_FIRST,
+      .experts_key = "n_routed_experts", .factor_key = "routed_scaling_factor", .first_sparse = 1,
+      .vocab_size = 152576, .n_heads = 64, .n_key_heads = 4, .theta = 5000000, .eps = 1e-5, .max_positions = 131072, .head_width = 192, .window = 129, .pattern = 6,
+      .local_theta = 10000, .rotary_share = 0.334, .local_share = 0.334, .activation = "silu" },
     { 0 },
 };
 #undef GLM
