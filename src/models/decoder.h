@@ -31,10 +31,10 @@ typedef enum Mixer {
 /* What may differ from block to block. A block has a mixer, a feed-forward layer, or both. */
 typedef struct DecoderLayer {
     Mixer mixer;
-    int64_t window;  /* a token sees so many: itself and earlier ones; 0: all earlier */
-    bool chunks;     /* of these, only those of its own part of the text, all parts as long
-                        as the window */
-    bool no_qk_norm; /* whatever other blocks have */
+    int64_t window; /* a token sees so many: itself and earlier ones; 0: all earlier */
+    bool chunks;    /* of these, only those of its own part of the text, all parts as long
+                       as the window */
+    bool no_qk_norm, no_sinks;     /* whatever other blocks have */
     int64_t head_width, n_head_kv; /* of its attention alone; 0: as of the model */
     bool keys_as_values;           /* values are what the product of keys gives, in front of norms
                                       and of what turns */
@@ -140,6 +140,7 @@ typedef struct Decoder {
     const char *sample_key, *prediction_key;
     const char *document_key; /* NULL: a sequence is one document */
     int64_t vocab_size, sequence_length, n_layer, width, n_head_q, n_head_kv, head_width, hidden;
+    int64_t value_width; /* of a head, where it is not as wide as its key; 0: it is */
     int64_t seed;
     double dropout; /* behind layers; not behind gated ones of the original (keeps_gated) */
     double embedding_dropout, attention_dropout;

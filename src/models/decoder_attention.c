@@ -155,7 +155,7 @@ double decoder_attention_scale(const Decoder *d)
 /* 0: the usual one of heads that are not widened */
 static double score_scale(const Decoder *d, const DecoderLayer *layer)
 {
-    if (!d->scale_by_layer && !d->latent) return d->attention_scale;
+    if (!d->scale_by_layer && !d->latent && !d->value_width) return d->attention_scale;
     return decoder_attention_scale(d) / (d->scale_by_layer ? (double)(layer - d->layer + 1) : 1);
 }
 
@@ -180,11 +180,12 @@ static Value *gated(Build *b, Value *o, Value *x)
 }
 
 /* What heads give, with the place beside all keys that they may have. */
-static Value *attended(Build *b, Value *q, Value *k, Value *v, const Attention *attrs)
+static Value *attended(Build *b, const DecoderLayer *layer, Value *q, Value *k, Value *v,
+                       const Attention *attrs)
 {
     Graph *g = b->g;
     Value *o = attention(g, q, k, v, b->documents, attrs);
-    if (!b->d->attention_sinks) return o;
+    if (!b->d->attention_sinks || layer->no_sinks) return o;
     const Dim heads = { .size = b->d->n_head_q, .axis = "heads" };
     const Init zeros = { .kind = INIT_ZEROS };
     Value *sinks = graph_param(g, "sinks", 1, &heads);
@@ -201,13 +202,34 @@ static Value *value_norm(Build *b, Value *v)
     return norm_by(b->g, (NormParams){ 0 }, v, &n);
 }
 
+static int64_t value_width_of(const Decoder *d, const DecoderLayer *layer)
+{
+    if (d->latent) return d->latent->value_width;
+    return d->value_width ? d->value_width : decoder_head_width_of(d, layer);
+}
+
+/* Heads as wide as the wider of keys and values: attention has one width. */
+static Value *widened(Build *b, const DecoderLayer *layer, Value *x)
+{
+    const int64_t keys = decoder_head_width_of(b->d, layer), values = value_width_of(b->d, layer),
+                  width = keys > values ? keys : values;
+    return value_width(x) == width ? x : pad_features(b->g, x, width);
+}
+
+/* What is of values in what heads give. */
+static Value *narrowed(Build *b, const DecoderLayer *layer, Value *o)
+{
+    const int64_t width = value_width_of(b->d, layer);
+    return value_width(o) == width ? o : slice_features(b->g, o, 0, width);
+}
+
 /* Of a block, before positions turn; keys and values are NULL where they are those of another. */
 typedef struct Heads {
     Value *q, *k, *v;
 } Heads;
 
 static Heads heads_of(Build *b, const DecoderLayer *layer, Value *x, const Linear *queries,
-                      const Linear *keys)
+                      const Linear *keys, const Linear *values)
 {
     Graph *g = b->g;
     const int64_t width = decoder_head_width_of(b->d, layer),
@@ -216,14 +238,16 @@ static Heads heads_of(Build *b, const DecoderLayer *layer, Value *x, const Linea
                                       (long long)key_heads(b, own_keys));
     const char *sizes =
         arena_printf(g->arena, "d=%lld g=%lld", (long long)width, (long long)own_keys);
+    const char *of_values = arena_printf(
+        g->arena, "d=%lld g=%lld", (long long)value_width_of(b->d, layer), (long long)own_keys);
     Value *q = clipped(b, wide_norm(b, layer, "q_norm", linear(g, "q_attn", x, queries)));
     q = reshape(g, "bs(grd)->bsgrd", groups, q);
     if (layer->shared_kv) return (Heads){ .q = q };
     Value *made = linear(g, "k_attn", x, keys);
     Value *k = clipped(b, wide_norm(b, layer, "k_norm", made));
     k = reshape(g, "bs(gd)->bsgd", sizes, k);
-    Value *v = clipped(b, layer->keys_as_values ? made : linear(g, "v_attn", x, keys));
-    return (Heads){ q, k, value_norm(b, reshape(g, "bs(gd)->bsgd", sizes, v)) };
+    Value *v = clipped(b, layer->keys_as_values ? made : linear(g, "v_attn", x, values));
+    return (Heads){ q, k, value_norm(b, reshape(g, "bs(gd)->bsgd", of_values, v)) };
 }
 
 static void turn(Build *b, const DecoderLayer *layer, Heads *h)
@@ -257,16 +281,20 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
                   own_keys = decoder_key_heads_of(d, layer);
     const char *axis = key_heads(b, own_keys) == own_keys ? "heads" : NULL;
     const Linear queries = { width * d->n_head_q, "heads", "embed", d->qkv_bias, ROLE_LINEAR },
-                 keys = { width * own_keys, axis, "embed", d->qkv_bias, ROLE_LINEAR };
-    Heads h = heads_of(b, layer, x, &queries, &keys);
+                 keys = { width * own_keys, axis, "embed", d->qkv_bias, ROLE_LINEAR },
+                 values = { value_width_of(d, layer) * own_keys, axis, "embed", d->qkv_bias,
+                            ROLE_LINEAR };
+    Heads h = heads_of(b, layer, x, &queries, &keys, &values);
     if (!d->qk_norm_before_rope) turn(b, layer, &h);
     if (!layer->no_qk_norm) {
         h.q = head_norm(b, layer, "q_norm", h.q, queries.width, queries.axis);
         if (h.k) h.k = head_norm(b, layer, "k_norm", h.k, keys.width, keys.axis);
     }
     if (d->qk_norm_before_rope) turn(b, layer, &h);
+    h.q = widened(b, layer, h.q);
+    if (h.k) h.k = widened(b, layer, h.k), h.v = widened(b, layer, h.v);
     const KeysValues kv = keys_and_values(b, layer, &h);
-    return attended(b, h.q, kv.k, kv.v, attrs);
+    return narrowed(b, layer, attended(b, layer, h.q, kv.k, kv.v, attrs));
 }
 
 static Value *latent_queries(Build *b, Value *x)
@@ -281,14 +309,6 @@ static Value *latent_queries(Build *b, Value *x)
     if (!l->query_rank) return linear(g, "q_attn", x, &direct);
     Value *latent = norm(g, "q_latent_norm", linear(g, "q_latent", x, &narrow), l->query_norm);
     return linear(g, "q_up", latent, &wide);
-}
-
-/* Heads as wide as the wider of keys and values: attention has one width. */
-static Value *widened(Build *b, Value *x)
-{
-    const int64_t keys = b->d->head_width, values = b->d->latent->value_width,
-                  width = keys > values ? keys : values;
-    return value_width(x) == width ? x : pad_features(b->g, x, width);
 }
 
 /* What keys and values of all heads are made of. */
@@ -329,7 +349,7 @@ static Value *latent_attention(Build *b, const DecoderLayer *layer, const Attent
 {
     Graph *g = b->g;
     const LatentKeys m = latent_keys(b, layer, x);
-    const int64_t n = b->d->n_head_q, width = b->d->latent->value_width;
+    const int64_t n = b->d->n_head_q;
     const char *heads = arena_printf(g->arena, "g=%lld", (long long)n),
                *halves = arena_printf(g->arena, "g=%lld c=2", (long long)n);
     Value *shared = reshape(g, "bsg(cd)->bsgcd", "c=2", m.shared);
@@ -337,10 +357,9 @@ static Value *latent_attention(Build *b, const DecoderLayer *layer, const Attent
     k = reshape(g, "bsgcd->bsg(cd)", NULL, join_features(g, k, shared));
     Value *v = reshape(g, "bs(gd)->bsgd", heads, contract(g, "*k,nk->*n", m.vector, m.up[1]));
     Value *q = turned_queries(b, layer, x);
-    k = cached(b, "k_cache", widened(b, k));
-    v = cached(b, "v_cache", widened(b, v));
-    Value *o = attended(b, widened(b, q), k, v, attrs);
-    return value_width(o) == width ? o : slice_features(g, o, 0, width);
+    k = cached(b, "k_cache", widened(b, layer, k));
+    v = cached(b, "v_cache", widened(b, layer, v));
+    return narrowed(b, layer, attended(b, layer, widened(b, layer, q), k, v, attrs));
 }
 
 /* The weights of heads, one matrix for each. */
@@ -380,7 +399,7 @@ static Value *absorbed_attention(Build *b, const DecoderLayer *layer, const Atte
     Value *vector = reshape(g, "bs(gd)->bsgd", "g=1", m.vector);
     Value *k = cached(b, "latent_cache", joined_heads(g, vector, m.shared));
     if (n_keys > 1) k = repeat_heads(g, k, n_keys);
-    Value *o = slice_features(g, attended(b, q, k, k, attrs), turning, rank);
+    Value *o = slice_features(g, attended(b, layer, q, k, k, attrs), turning, rank);
     o = reshape(g, "bsgrd->bs(gr)d", NULL, o);
     o = contract(g, "bshk,hnk->bshn", o, by_head(b, m.up[1]));
     return reshape(g, "bs(gr)d->bsgrd", groups, o);

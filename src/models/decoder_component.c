@@ -45,6 +45,7 @@ static const Field layer_fields[] = {
     FIELD_STRUCT(LayerSettings, rope, RopeScaling, rope_fields, "null", "of these blocks; null: the model's"),
     FIELD_BOOL(LayerSettings, chunks, "false", "of these keys, only those of the token's own part of the text, where parts are as long as the window"),
     FIELD_BOOL(LayerSettings, no_qk_norm, "false", "no norm of queries and keys, whatever qk_norm says"),
+    FIELD_BOOL(LayerSettings, no_sinks, "false", "no learned logits beside the keys, whatever attention_sinks says"),
     FIELD_INT(LayerSettings, head_width, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, n_head_kv, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, ffn_hidden, "null", 1, MOST, "of these blocks; null: the model's"),
@@ -132,6 +133,7 @@ static const Field fields[] = {
     FIELD_INT(DecoderSettings, n_head_kv, "0", 0, MOST, "number of key and value heads; divides n_head_q", .flags = FIELD_STRICT),
     FIELD_INT(DecoderSettings, ffn_hidden, "0", 0, MOST, "width of the feed-forward layer; 0: no block has one, but for mixtures", .flags = FIELD_STRICT),
     FIELD_INT(DecoderSettings, head_width, "null", 1, MOST, "width of a head; null: n_embd / n_head_q"),
+    FIELD_INT(DecoderSettings, value_width, "null", 1, MOST, "width of what a head gives; null: as wide as its keys"),
     FIELD_INT(DecoderSettings, seed, "0", 0, 0, "of the initial weights"),
     FIELD_FLOAT(DecoderSettings, dropout, "0.0", 0, 1, "after attention and feed-forward layers", .flags = FIELD_OPEN_MAX),
     FIELD_FLOAT(DecoderSettings, embedding_dropout, "null", 0, 1, "after embeddings; null: as dropout", .flags = FIELD_OPEN_MAX),
@@ -259,6 +261,7 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .window = x->window,
                                    .chunks = x->chunks,
                                    .no_qk_norm = x->no_qk_norm,
+                                   .no_sinks = x->no_sinks,
                                    .head_width = own_size(x->head_width, decoder_head_width(s)),
                                    .n_head_kv = own_size(x->n_head_kv, s->n_head_kv),
                                    .keys_as_values = x->keys_as_values,
@@ -320,7 +323,7 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->head_norm = norm_of(a, s, s->n_embd, true);
     d->qk_norm = qk_norm_of(a, s, width, by_head);
     d->qk_norm_width = qk_norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH);
-    d->value_norm = value_norm_of(a, s, width);
+    d->value_norm = value_norm_of(a, s, d->value_width ? d->value_width : width);
     if (s->latent) d->latent = latent_settings_make(a, s->latent, d->head_norm);
     d->linear = linear_of(a, s);
     if (s->selective_scan) d->selective = selective_settings_make(a, s->selective_scan, s->n_embd);
@@ -347,6 +350,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .n_head_q = s->n_head_q,
         .n_head_kv = s->n_head_kv,
         .head_width = decoder_head_width(s),
+        .value_width = own_size(s->value_width, decoder_head_width(s)),
         .hidden = s->ffn_hidden,
         .seed = s->seed,
         .dropout = s->dropout,

@@ -152,6 +152,7 @@ static const char *attention_layers(Arena *a, const DecoderLayer *p, const Decod
     const char *e = flag(a, "keys in the place of values", p->keys_as_values, q->keys_as_values);
     if (!e) e = flag(a, "keys and values of another block", p->shared_kv, q->shared_kv);
     if (!e) e = flag(a, "chunks in the place of a window", p->chunks, q->chunks);
+    if (!e) e = flag(a, "attention sinks", !p->no_sinks, !q->no_sinks);
     return e ? e : flag(a, "norm of queries and keys", !p->no_qk_norm, !q->no_qk_norm);
 }
 
@@ -250,6 +251,9 @@ static const char *heads(Arena *a, const Decoder *x, const Decoder *y)
             e = number(a, "width of a head", (double)decoder_head_width_of(x, p),
                        (double)decoder_head_width_of(y, q));
     }
+    if (!e)
+        e = number(a, "width of a value (0: of a key)", (double)x->value_width,
+                   (double)y->value_width);
     return e ? e : score_scales(a, x, y, own_widths);
 }
 

@@ -34,6 +34,12 @@ static Error *check_attention(const DecoderSettings *s)
         if (x->no_qk_norm && (!s->qk_norm || !decoder_layer_attends(x)))
             return error_new("layers.%lld: no_qk_norm: the blocks have no such norm anyway",
                              (long long)i);
+        if (x->no_sinks && (!s->attention_sinks || !decoder_layer_attends(x)))
+            return error_new("layers.%lld: no_sinks: the blocks have none anyway", (long long)i);
+        if (s->value_width && (x->head_width || x->keys_as_values))
+            return error_new("layers.%lld: value_width of the model is beside heads of one width, "
+                             "so head_width must be null and keys_as_values false",
+                             (long long)i);
         const bool has_own = x->head_width || x->n_head_kv || x->keys_as_values;
         if (has_own && (!decoder_layer_attends(x) || s->latent))
             return error_new("layers.%lld: head_width, n_head_kv and keys_as_values are of blocks "

@@ -101,6 +101,8 @@ static Error *check_latent(const DecoderSettings *s)
                          (long long)s->n_head_kv, (long long)s->n_head_q);
     if (s->qk_norm != QK_NONE)
         return error_new("latent: it has norms of its own; qk_norm must be none");
+    if (s->value_width)
+        return error_new("latent: it has a value_width of its own; that of the model must be null");
     if (s->value_norm) return error_new("latent: values have no norm; value_norm must be false");
     if (s->qkv_clip > 0)
         return error_new("latent: keys and values have no bound; qkv_clip must be 0");
@@ -262,7 +264,7 @@ static Error *check_sizes(const DecoderSettings *s)
     } of_attention[] = { { "n_head_q", s->n_head_q },     { "n_head_kv", s->n_head_kv },
                          { "head_width", s->head_width }, { "rope", s->rope },
                          { "alibi", s->alibi > 0 },       { "latent", s->latent },
-                         { "value_norm", s->value_norm } };
+                         { "value_norm", s->value_norm }, { "value_width", s->value_width } };
     for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !any_attends; i++)
         if (of_attention[i].given)
             return error_new("%s: no block of `layers` has attention", of_attention[i].key);

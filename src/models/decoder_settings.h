@@ -15,8 +15,8 @@ typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
     const int64_t *head_width, *n_head_kv, *ffn_hidden;
-    bool chunks, no_qk_norm, keys_as_values, shared_kv, no_rope, sparse, linear, side_by_side, conv,
-        no_mixer, no_ffn;
+    bool chunks, no_qk_norm, no_sinks, keys_as_values, shared_kv, no_rope, sparse, linear,
+        side_by_side, conv, no_mixer, no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -35,7 +35,7 @@ typedef enum QkNorm { QK_NONE, QK_HEAD, QK_EACH_HEAD, QK_WIDTH } QkNorm;
 typedef struct DecoderSettings {
     const char *sample_key, *prediction_key, *document_key;
     int64_t vocab_size, sequence_length, n_layer, n_embd, n_head_q, n_head_kv, ffn_hidden;
-    const int64_t *head_width;
+    const int64_t *head_width, *value_width;
     int64_t seed, unused_positions;
     const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,

@@ -74,7 +74,8 @@ static void check_heads(Arena *a, const HfModel *m)
     if (!l) {
         const Share all[] = { { ATTENTION "q_attn.weight", d->n_head_q, d->head_width },
                               { ATTENTION "k_attn.weight", d->n_head_kv, d->head_width },
-                              { ATTENTION "v_attn.weight", d->n_head_kv, d->head_width } };
+                              { ATTENTION "v_attn.weight", d->n_head_kv,
+                                d->value_width ? d->value_width : d->head_width } };
         check_rows(a, m, &all[1], 1);
         if (share_tensor(a, m)) check_rows(a, m, all, 3);
         return;

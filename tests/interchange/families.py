@@ -277,6 +277,14 @@ FAMILIES = {
     "exaone_moe_listed": ("ExaoneMoe", LLAMA | dict(head_dim=16, num_experts=6, num_shared_experts=1, num_experts_per_tok=3, moe_intermediate_size=24, n_group=3,
                                                      topk_group=2, sliding_window=24, mlp_layer_types=["sparse", "dense", "sparse"])),
     "flex_olmo": ("FlexOlmo", LLAMA | dict(num_experts=5, num_experts_per_tok=2)),
+    "mimo_v2_flash": ("MiMoV2Flash", LLAMA | dict(head_dim=12, v_head_dim=8, num_key_value_heads=1, num_hidden_layers=7, n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=24,
+                                                   n_group=3, topk_group=2, routed_scaling_factor=1.5, sliding_window=24, partial_rotary_factor=0.5)),
+    "mimo_v2_flash_wide": ("MiMoV2Flash", LLAMA | dict(
+        head_dim=16, v_head_dim=20, num_key_value_heads=2, n_routed_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, attention_bias=True, attention_value_scale=None,
+        norm_topk_prob=False, routed_scaling_factor=None, sliding_window_size=16, layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+        mlp_layer_types=["sparse", "dense", "sparse"], rope_parameters=dict(
+            full_attention=dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=64),
+            sliding_attention=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)))),
     "mixtral": ("Mixtral", LLAMA | dict(num_local_experts=4, num_experts_per_tok=2)),
     "qwen3_moe": ("Qwen3Moe", LLAMA | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, norm_topk_prob=True,
                                             decoder_sparse_step=1, mlp_only_layers=[1])),

@@ -126,6 +126,16 @@ TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+/* With keys that ranks share. */
+TEST(values_wider_than_keys_learn_on_ranks_what_they_learn_on_one)
+{
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+    d.value_width = d.head_width + 2;
+    check_family(&d);
+    arena_free(a);
+}
+
 /* Heads that exchange tokens, ranks that have both some heads and some tokens, and keys that heads
  * share. */
 TEST(scores_fall_with_distance_on_ranks_as_on_one)

@@ -297,6 +297,11 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
             "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"use_qk_norm\": false, "
             "\"attn_temperature_tuning\": false, \"attention_bias\": true",
+    SIZES "\"num_key_value_heads\": 1, \"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, "
+          "\"v_head_dim\": 4, \"sliding_window\": 3, \"n_routed_experts\": 4, "
+          "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"attention_bias\": true, "
+          "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"full_attention\", "
+          "\"sliding_attention\"]",
 };
 
 int n_tiny_families(void)

@@ -142,7 +142,7 @@ const char *hf_members(Arena *a, const HfFamily *f)
 {
     static const char rest[] =
         ", \"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": 12, "
-        "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, "
+        "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
         "\"head_dim\": 8, \"num_experts\": 3, \"n_routed_experts\": "
         "3, "
         "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"first_k_dense_replace\": 1, "
@@ -158,9 +158,13 @@ const char *hf_members(Arena *a, const HfFamily *f)
         "\"attn_config\": {\"clip_qkv\": 9.0, \"kv_n_heads\": 2}, \"enable_moe_block\": true, "
         "\"top_k_experts\": 2, \"rope_scaling\": {}, \"n_group\": 1, \"topk_group\": 1, "
         "\"attention_types\": [[[\"global\", \"local\"], 1]]";
+    const int key_heads = f->dialect == &hf_mimo_v2 ? 1 : 2; /* layers with a window have twice */
     return arena_printf(
-        a, "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s, \"moe_intermediate_size\": %d",
-        f->model_type, rest, f->keys.topk_method ? "false" : "true", f->shared_alike ? 12 : 5);
+        a,
+        "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s, \"moe_intermediate_size\": %d, "
+        "\"num_key_value_heads\": %d",
+        f->model_type, rest, f->keys.topk_method ? "false" : "true", f->shared_alike ? 12 : 5,
+        key_heads);
 }
 
 NamedTensor *hf_named(NamedTensor *file, const char *name)

@@ -545,6 +545,25 @@ static const Pair pairs[] = {
                        "true}, {no_rope: true}, {count: 2}], mixture: {n_experts: 4, top_k: 2, "
                        "hidden: 12, score: sigmoid, normalize: false, weigh_inputs: true, "
                        "shared_hidden: 12}" },
+    { SIZES "\"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, \"v_head_dim\": 4, "
+            "\"sliding_window_size\": 4, \"n_routed_experts\": 4, \"num_experts_per_tok\": 2, "
+            "\"moe_intermediate_size\": 6, \"n_group\": 2",
+      DECODER_SETTINGS
+      "head_width: 6, value_width: 4, attention_sinks: true, multipliers: {attention_out: 0.707}, "
+      "rope: {base: 5000000.0, width: 2}, layers: [{no_sinks: true}, {count: 3, window: 5, "
+      "n_head_kv: 2, rope: {base: 10000.0, width: 2}, sparse: true}], mixture: {score: sigmoid, "
+      "n_experts: 4, top_k: 2, hidden: 6, n_groups: 2, top_groups: 1, balance_rate: 0.001}" },
+    { SIZES
+      "\"model_type\": \"mimo_v2_flash\", \"head_dim\": 4, \"v_head_dim\": 4, \"layer_types\": "
+      "[\"full_attention\", \"full_attention\", \"full_attention\", \"full_attention\"], "
+      "\"attention_value_scale\": null, \"n_routed_experts\": 4, \"num_experts_per_tok\": 2, "
+      "\"moe_intermediate_size\": 6, \"attention_bias\": true, \"routed_scaling_factor\": null, "
+      "\"mlp_layer_types\": [\"sparse\", \"dense\", \"sparse\", \"dense\"], "
+      "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 500.0, "
+      "\"partial_rotary_factor\": 1.0}}",
+      DECODER_SETTINGS
+      "rope: {base: 500.0}, qkv_bias: true, layers: [{sparse: true}, {}], mixture: {score: "
+      "sigmoid, n_experts: 4, top_k: 2, hidden: 6, balance_rate: 0.001}" },
     { LATENT "\"model_type\": \"deepseek_v2\", \"q_lora_rank\": null, \"topk_method\": "
              "\"group_limited_greedy\", \"first_k_dense_replace\": 1",
       LATENT_SETTINGS "norm: {eps: 1e-6}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, "

@@ -30,7 +30,7 @@ typedef struct Member {
 static const Member of_decoder[] = {
     WHOLE_OF(Decoder, vocab_size, "vocab_size"), WHOLE_OF(Decoder, sequence_length, "longest sequence"), WHOLE_OF(Decoder, width, "width"),
     WHOLE_OF(Decoder, n_head_q, "query heads"), WHOLE_OF(Decoder, n_head_kv, "key and value heads"), WHOLE_OF(Decoder, head_width, "width of a head"),
-    WHOLE_OF(Decoder, hidden, "feed-forward width"), WHOLE_OF(Decoder, unused_positions, "unused positions"),
+    WHOLE_OF(Decoder, value_width, "width of a value"), WHOLE_OF(Decoder, hidden, "feed-forward width"), WHOLE_OF(Decoder, unused_positions, "unused positions"),
     FLAG_OF(Decoder, learned_positions, "learned positions"), FLAG_OF(Decoder, block_scale, "scale of each block"),
     FLAG_OF(Decoder, attention_sinks, "attention sinks"), FLAG_OF(Decoder, qkv_bias, "bias of queries"), FLAG_OF(Decoder, out_bias, "bias after attention"),
     FLAG_OF(Decoder, ffn_bias, "bias of the feed-forward layer"), FLAG_OF(Decoder, head_bias, "bias of the head"),
@@ -46,7 +46,7 @@ of_layer[] = {
     WHOLE_OF(DecoderLayer, n_head_kv, "key and value heads"), WHOLE_OF(DecoderLayer, hidden, "layer 1: feed-forward width"),
     FLAG_OF(DecoderLayer, keys_as_values, "layer 1: keys in the place of values"), FLAG_OF(DecoderLayer, shared_kv, "layer 1: keys and values of another block"),
     FLAG_OF(DecoderLayer, chunks, "layer 1: chunks"), FLAG_OF(DecoderLayer, no_qk_norm, "layer 1: norm of queries and keys"),
-    FLAG_OF(DecoderLayer, no_ffn, "layer 1: feed-forward layer"), { 0 },
+    FLAG_OF(DecoderLayer, no_sinks, "layer 1: attention sinks"), FLAG_OF(DecoderLayer, no_ffn, "layer 1: feed-forward layer"), { 0 },
 },
 of_rope[] = {
     REAL_OF(RopeScaling, base, "layer 1: rope base"), REAL_OF(RopeScaling, factor, "layer 1: rope factor"), REAL_OF(RopeScaling, attention, "layer 1: rope attention_factor"),

@@ -315,6 +315,8 @@ TEST(weights_that_are_packed_otherwise_are_refused_by_their_option)
     "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, \"first_k_dense_replace\": 1, "
 
 #define EXPERTS "\"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
+#define MIMO "\"n_routed_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
+
 #define DBRX "\"attn_config\": {\"clip_qkv\": 8}, \"ffn_config\": "
 #define GEMMA4 "\"hidden_size_per_layer_input\": 0, "
 #define ERNIE                                                                                      \
@@ -446,6 +448,21 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           "topk_group: 2 is not known; it must equal n_group" },
         { "hy_v3", EXPERTS "\"num_shared_experts\": 1, \"mlp_layer_types\": [\"sparse\"]",
           "each layer is dense or sparse" },
+        { "mimo_v2_flash", MIMO "\"num_key_value_heads\": 2, \"head_dim\": 6",
+          "num_key_value_heads: 2 is not known; twice of it, as layers with a window have, must" },
+        { "mimo_v2_flash", MIMO "\"head_dim\": 6, \"sliding_window\": null",
+          "sliding_window: null is not known; the class needs it" },
+        { "mimo_v2_flash", MIMO "\"head_dim\": 6, \"attention_value_scale\": -1.0",
+          "attention_value_scale" },
+        { "mimo_v2_flash", MIMO "\"head_dim\": 10", "partial_rotary_factor 0.334 of a head of 10" },
+        { "mimo_v2_flash", MIMO "\"head_dim\": 6, \"rope_parameters\": {\"rope_theta\": 500.0}",
+          "each type of layer needs an object in it" },
+        { "mimo_v2_flash",
+          MIMO "\"head_dim\": 6, \"rope_parameters\": {\"full_attention\": {\"rope_type\": "
+               "\"default\"}}",
+          "full_attention needs an object with a rope_theta above 0" },
+        { "mimo_v2_flash", "\"num_experts_per_tok\": 2",
+          "n_routed_experts is missing; the class needs it" },
         { "phimoe", "\"num_local_experts\": 4, \"num_experts_per_tok\": 3",
           "num_experts_per_tok: 3 is not known; only 2 is" },
         { "phimoe",

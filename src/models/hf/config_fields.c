@@ -75,7 +75,7 @@ const Field hf_config_fields[] = {
     COUNT(qk_rope_head_dim, "null", "features of a head that turn"),
     COUNT(v_head_dim, "null", "width of a value"),
     FIELD_BOOL(HfConfig, rope_interleave, "null", "features that turn together lie side by side"),
-    FIELD_FLOAT(HfConfig, routed_scaling_factor, "1.0", 0, INFINITY, "multiplies the weights of experts", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(HfConfig, routed_scaling_factor, "null", 0, INFINITY, "multiplies the weights of experts", .flags = FIELD_OPEN_MIN),
     FIELD_BOOL(HfConfig, norm_topk_prob, "null", "weights of a token's experts add up to 1"),
     COUNT(decoder_sparse_step, "1", "each such layer is sparse"),
     FIELD_INTS(HfConfig, mlp_only_layers, "null", 0, 0, "layers that are not sparse"),

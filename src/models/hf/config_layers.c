@@ -71,6 +71,9 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
     case HF_WINDOW_INNER:
         *out = i > 1 && i % r->family->pattern != 1 && i != r->d->n_layer - 1;
         break;
+    case HF_WINDOW_BUT_FIRST:
+        *out = i && (i + 1) % r->family->pattern != 0;
+        break;
     case HF_WINDOW_NAMED:
         *out = false;
         break;
@@ -158,6 +161,17 @@ static Error *read_bases(const HfReading *r, DecoderLayer *layer)
     return NULL;
 }
 
+/* A type of layer that has no rope in rope_parameters. */
+static Error *check_ropes(const HfReading *r, const DecoderLayer *layer)
+{
+    for (int64_t i = 0; r->family->ropes_by_type && i < r->d->n_layer; i++)
+        if (layer[i].n_rope && !(layer[i].rope->base > 0))
+            return hf_unknown(r, "rope_parameters",
+                              "each type of layer needs an object in it, full_attention and "
+                              "sliding_attention");
+    return NULL;
+}
+
 Error *hf_read_layers(HfReading *r)
 {
     Decoder *d = r->d;
@@ -195,6 +209,7 @@ Error *hf_read_layers(HfReading *r)
                                    .is_sparse = is_sparse(r, i) };
     }
     TRY(read_bases(r, layer));
+    TRY(check_ropes(r, layer));
     const HfDialect *dialect = r->family->dialect;
     if (dialect && dialect->layers) TRY(dialect->layers(r, layer));
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {

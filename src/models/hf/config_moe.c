@@ -32,7 +32,8 @@ static double aux_loss_of(const HfReading *r)
 static Error *read_sizes(const HfReading *r, Moe *m)
 {
     const HfFamily *f = r->family;
-    const int64_t *n, *n_shared, *top_k, *hidden;
+    static const int64_t none = 0;
+    const int64_t *n, *n_shared = &none, *top_k, *hidden;
     const struct {
         const char *key;
         const int64_t **out;
@@ -41,6 +42,7 @@ static Error *read_sizes(const HfReading *r, Moe *m)
                    { f->top_k_key ? f->top_k_key : "num_experts_per_tok", &top_k },
                    { "moe_intermediate_size", &hidden } };
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        if (!needed[i].key) continue;
         TRY(same_in_all(r, needed[i].key, needed[i].out));
         if (!*needed[i].out) return hf_unknown(r, needed[i].key, "the class needs it");
     }

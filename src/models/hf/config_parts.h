@@ -37,7 +37,7 @@ typedef struct HfConfig {
     const StringList *mlp_layer_types;
     const int64_t *kv_lora_rank, *q_lora_rank, *qk_nope_head_dim, *qk_rope_head_dim, *v_head_dim;
     const bool *rope_interleave;
-    double routed_scaling_factor;
+    const double *routed_scaling_factor;
     const bool *norm_topk_prob;
     int64_t decoder_sparse_step;
     const IntList *mlp_only_layers;

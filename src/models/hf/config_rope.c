@@ -43,18 +43,18 @@ static double yarn_attention(const Yaml *p, double factor)
 }
 
 /* How many features of a head turn, as RopeScaling.width. */
-static Error *read_width(const HfReading *r, const Yaml *p, int64_t *out)
+static Error *read_width(const HfReading *r, const Yaml *p, double of_class, int64_t *out)
 {
     const HfFamily *f = r->family;
-    const double of_class = f->rotary_share;
     const char *key = f->share_key ? f->share_key : "partial_rotary_factor";
     const Latent *latent = r->d->latent;
     const int64_t head = latent ? latent->turning : r->d->head_width;
+    const Yaml *map = f->ropes_by_type ? p : r->root; /* what may say it beside p */
     double share =
-        hf_number(p, "partial_rotary_factor", hf_number(r->root, key, of_class > 0 ? of_class : 1));
+        hf_number(p, "partial_rotary_factor", hf_number(map, key, of_class > 0 ? of_class : 1));
     int64_t width = share > 0 && share <= 1 ? (int64_t)((double)head * share) : 0;
     const Yaml *at = yaml_get(p, "partial_rotary_factor");
-    if (!at) at = yaml_get(r->root, key);
+    if (!at) at = yaml_get(map, key);
     const int64_t *features = f->keys.rotary_dim ? r->c.rotary_dim : NULL;
     if (features) {
         key = "rotary_dim";
@@ -107,12 +107,13 @@ static int kind_of(const HfReading *r, const char *name)
 }
 
 /* One set of parameters; `p` may be NULL. */
-static Error *read_rope(const HfReading *r, const Yaml *p, double theta, RopeScaling *out)
+static Error *read_rope(const HfReading *r, const Yaml *p, double theta, double share,
+                        RopeScaling *out)
 {
     const Yaml *type = yaml_get(p, "rope_type");
     if (!type) type = yaml_get(p, "type");
     *out = (RopeScaling){ .base = hf_number(p, "rope_theta", theta), .attention = 1 };
-    TRY(read_width(r, p, &out->width));
+    TRY(read_width(r, p, share, &out->width));
     if (r->family->grows) {
         out->growth = hf_number(p, "llama_4_scaling_beta", 0);
         out->original = length(hf_number(p, "original_max_position_embeddings", 0));
@@ -173,19 +174,47 @@ static void scale_scores(const HfReading *r, const Yaml *p, const RopeScaling *s
     r->d->attention_scale = of_yarn * of_yarn / sqrt((double)r->d->head_width);
 }
 
+/* Those of a type of layer, by `all`; the class's where that is NULL. One that no layer has may be
+ * missing. */
+static Error *read_of_type(const HfReading *r, const Yaml *all, const char *type, double theta,
+                           double share, RopeScaling *out)
+{
+    const Yaml *p = yaml_get(all, type);
+    const bool is_map = p && p->type == YAML_MAP;
+    if (all && p && (!is_map || hf_number(p, "rope_theta", 0) <= 0))
+        return error_new("%s: rope_parameters: %s needs an object with a rope_theta above 0",
+                         yaml_place(r->arena, p), type);
+    const Yaml *kind = yaml_get(p, "rope_type");
+    if (!kind) kind = yaml_get(p, "type");
+    const bool plain = !kind || kind->type != YAML_STRING || !strcmp(kind->text, "default");
+    *out = (RopeScaling){ 0 };
+    return all && !p ? NULL : read_rope(r, p, theta, plain ? share : 1, out);
+}
+
+static Error *read_by_type(const HfReading *r, const Yaml *all, RopeScaling *full,
+                           RopeScaling *local)
+{
+    const HfFamily *f = r->family;
+    if (all && !all->n) all = NULL;
+    TRY(read_of_type(r, all, "full_attention", f->theta, f->rotary_share, full));
+    return read_of_type(r, all, "sliding_attention", f->local_theta, f->local_share, local);
+}
+
 /* transformers 5 keeps the parameters of each type of layer apart where they differ. */
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
 {
     const HfConfig *c = &r->c;
+    const double share = r->family->rotary_share;
     if (r->family->dialect && r->family->dialect->own_ropes) return NULL;
     if (r->family->own_rope) {
-        TRY(read_rope(r, NULL, r->family->theta, full));
+        TRY(read_rope(r, NULL, r->family->theta, share, full));
         *local = *full;
         return NULL;
     }
     const Yaml *v5 =
         c->rope_parameters && c->rope_parameters->type == YAML_MAP ? c->rope_parameters : NULL;
     const Yaml *v4 = c->rope_scaling && c->rope_scaling->type == YAML_MAP ? c->rope_scaling : NULL;
+    if (r->family->ropes_by_type) return read_by_type(r, v5 ? v5 : v4, full, local);
     if (r->family->scaled_rope && !v5 && !v4)
         return hf_unknown(r, "rope_parameters", "the class needs them");
     const char *key = r->family->theta_key ? r->family->theta_key : "rope_theta";
@@ -194,10 +223,10 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
     const Yaml *of_full = yaml_get(v5, "full_attention"),
                *of_local = yaml_get(v5, "sliding_attention");
     if (of_full || of_local) {
-        TRY(read_rope(r, of_full, theta, full));
-        return read_rope(r, of_local, theta, local);
+        TRY(read_rope(r, of_full, theta, share, full));
+        return read_rope(r, of_local, theta, share, local);
     }
-    TRY(read_rope(r, v5 ? v5 : v4, theta, full));
+    TRY(read_rope(r, v5 ? v5 : v4, theta, share, full));
     scale_scores(r, v5 ? v5 : v4, full);
     *local = *full;
     if (r->family->windows != HF_WINDOW_PATTERN) return NULL;

@@ -30,7 +30,7 @@ typedef struct HfDialect {
 } HfDialect;
 
 extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt, hf_dbrx, hf_llama4,
-    hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3;
+    hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_mimo_v2;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -70,7 +70,8 @@ typedef enum HfWindows {
     HF_WINDOW_EACH,
     HF_WINDOW_LISTED, /* in each, too */
     HF_WINDOW_ALTERNATING,
-    HF_WINDOW_BEHIND, /* by a pattern, whose first layer has none */
+    HF_WINDOW_BEHIND,    /* by a pattern, whose first layer has none */
+    HF_WINDOW_BUT_FIRST, /* by a pattern of the class, and the first layer has none */
     HF_WINDOW_PATTERN,
     HF_WINDOW_NAMED,  /* there is none in others; each type of layer has a rope of its own */
     HF_WINDOW_CHUNKS, /* where positions turn, and it is one of chunks */
@@ -163,7 +164,9 @@ typedef struct HfFamily {
     bool phi3_rope;    /* longrope by other names, its original length beside its parameters */
     bool alpha_rope;   /* by dynamic a fixed factor of the base is meant, where alpha is given */
     bool grows;        /* queries, with the logarithm of their position */
-    bool scaled_rope;  /* where nothing is said of it the class scales rope by numbers of its own */
+    /* Each type of layer has a rope in rope_parameters; no other key says how positions turn. */
+    bool ropes_by_type;
+    bool scaled_rope; /* where nothing is said of it the class scales rope by numbers of its own */
     /* Of mixtures of experts. */
     bool sparse;     /* there are some */
     bool all_sparse; /* each layer is one, of experts of intermediate_size */
@@ -205,6 +208,7 @@ typedef struct HfFamily {
     double alibi; /* as in models/decoder.h, if the file does not say it; 0: none */
     /* Of the features of a head, how many turn; 0: all, whatever config.json says. */
     double rotary_share;
+    double local_share; /* likewise, in layers with a window, of ropes_by_type */
     /* NULL: rms_norm_eps, rope_theta, partial_rotary_factor, sliding_window_pattern */
     const char *eps_key, *theta_key, *share_key, *pattern_key;
     /* Of mixtures: the experts, those that every token goes through, those of a token, a factor of

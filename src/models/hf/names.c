@@ -624,6 +624,13 @@ const HfName hf_exaone_moe_names[] = {
     { 0 },
 };
 
+const HfName hf_mimo_v2_names[] = {
+    { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.attention_sink_bias", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.e_score_correction_bias",
+      HF_SAME },
+    { 0 },
+};
+
 const HfName hf_bigcode_names[] = {
     { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_QUERIES },
     { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_KEYS },

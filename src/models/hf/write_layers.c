@@ -4,15 +4,34 @@
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
 
+/* A number that gives the width again: there the product is cut to an integer. */
+static double turning_share(int64_t width, int64_t head)
+{
+    const double share = width ? (double)width / (double)head : 1;
+    return (int64_t)(share * (double)head) < width ? nextafter(share, 1) : share;
+}
+
+/* What makes the scale of scores of the factor; 0: nothing does. Most are short numbers, which
+ * rounding brings back. */
+static double mscale_of(const Decoder *d, const RopeScaling *s)
+{
+    if (!d->latent || d->attention_scale <= 0 || s->factor <= 1) return 0;
+    const double scale = sqrt(d->attention_scale * sqrt((double)d->head_width));
+    return rint(1e9 * (scale - 1) / (0.1 * log(s->factor))) / 1e9;
+}
+
 /* An object of its own; with the base, as transformers 5 has it. Phi 3 wants of longrope no more
  * than the factors in it. */
 static void put_rope(Text *t, const char *name, const RopeScaling *s, const HfFamily *f,
-                     bool with_base, double mscale)
+                     bool with_base, const Decoder *d)
 {
+    const double mscale = with_base ? 0 : mscale_of(d, s);
     const bool is_phi3 = f->phi3_rope;
     Text r = { 0 };
     text_putc(&r, '{');
     if (with_base) hf_put_double(&r, "rope_theta", s->base);
+    if (f->ropes_by_type)
+        hf_put_double(&r, "partial_rotary_factor", turning_share(s->width, d->head_width));
     hf_put_text(&r, "rope_type", s->kind == ROPE_PLAIN ? "default" : rope_scaling_choices[s->kind]);
     if (s->kind == ROPE_LONG) {
         hf_put_doubles(&r, "short_factor", &s->short_factors);
@@ -59,22 +78,6 @@ const DecoderLayer *hf_turning_layer(const Decoder *d)
         if (decoder_layer_turns(&d->layer[i]) && (!found || !d->layer[i].window))
             found = &d->layer[i];
     return found;
-}
-
-/* A number that gives the width again: there the product is cut to an integer. */
-static double turning_share(int64_t width, int64_t head)
-{
-    const double share = width ? (double)width / (double)head : 1;
-    return (int64_t)(share * (double)head) < width ? nextafter(share, 1) : share;
-}
-
-/* What makes the scale of scores of the factor; 0: nothing does. Most are short numbers, which
- * rounding brings back. */
-static double mscale_of(const Decoder *d, const RopeScaling *s)
-{
-    if (!d->latent || d->attention_scale <= 0 || s->factor <= 1) return 0;
-    const double scale = sqrt(d->attention_scale * sqrt((double)d->head_width));
-    return rint(1e9 * (scale - 1) / (0.1 * log(s->factor))) / 1e9;
 }
 
 static void put_turns(Text *item, const DecoderLayer *l, int64_t i)
@@ -142,13 +145,13 @@ static void put_kinds(Text *t, const Decoder *d, const HfFamily *f)
 }
 
 /* Layers with a window may have another rope. */
-static void put_both_ropes(Text *t, const RopeScaling *full, const RopeScaling *local,
-                           const HfFamily *f)
+static void put_both_ropes(Text *t, const Decoder *d, const RopeScaling *full,
+                           const RopeScaling *local, const HfFamily *f)
 {
     Text both = { 0 };
     text_putc(&both, '{');
-    put_rope(&both, "full_attention", full, f, true, 0);
-    put_rope(&both, "sliding_attention", local, f, true, 0);
+    put_rope(&both, "full_attention", full, f, true, d);
+    put_rope(&both, "sliding_attention", local, f, true, d);
     hf_put_key(t, "rope_parameters");
     text_add(t, both.ptr, both.len);
     text_putc(t, '}');
@@ -172,8 +175,8 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.layer_rope_theta) hf_put_of_layers(t, "layer_rope_theta", d, put_base);
     if (f->keys.no_rope_layers) hf_put_of_layers(t, "no_rope_layers", d, put_turns);
     if (!full) return;
-    if (f->windows == HF_WINDOW_NAMED) {
-        put_both_ropes(t, full->rope, local && local->n_rope ? local->rope : full->rope, f);
+    if (f->windows == HF_WINDOW_NAMED || f->ropes_by_type) {
+        put_both_ropes(t, d, full->rope, local && local->n_rope ? local->rope : full->rope, f);
         return;
     }
     hf_put_double(t, f->theta_key ? f->theta_key : "rope_theta", full->rope->base);
@@ -183,13 +186,12 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
     if (full->rope->kind == ROPE_LONG && f->phi3_rope)
         hf_put_int(t, "original_max_position_embeddings", full->rope->original);
     if (full->rope->kind == ROPE_PLAIN && f->scaled_rope)
-        put_rope(t, "rope_parameters", full->rope, f, true, 0);
-    if (full->rope->kind != ROPE_PLAIN)
-        put_rope(t, "rope_scaling", full->rope, f, false, mscale_of(d, full->rope));
+        put_rope(t, "rope_parameters", full->rope, f, true, d);
+    if (full->rope->kind != ROPE_PLAIN) put_rope(t, "rope_scaling", full->rope, f, false, d);
     if (f->windows != HF_WINDOW_PATTERN || !local || !local->n_rope) return;
     if (f->local_theta != 0) {
         hf_put_double(t, "rope_local_base_freq", local->rope->base);
         return;
     }
-    put_both_ropes(t, full->rope, local->rope, f);
+    put_both_ropes(t, d, full->rope, local->rope, f);
 }

@@ -35,7 +35,8 @@ static void put_shared_router(Text *t, const Decoder *d, const HfFamily *f)
 {
     const Moe *m = d->moe;
     hf_put_int(t, f->experts_key, m->n_experts);
-    hf_put_int(t, f->shared_key, f->shared_width_key ? 1 : m->shared_hidden / m->hidden);
+    if (f->shared_key)
+        hf_put_int(t, f->shared_key, f->shared_width_key ? 1 : m->shared_hidden / m->hidden);
     if (f->shared_width_key) hf_put_int(t, f->shared_width_key, m->shared_hidden);
     hf_put_int(t, "num_experts_per_tok", m->top_k);
     hf_put_int(t, "moe_intermediate_size", m->hidden);
