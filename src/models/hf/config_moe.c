@@ -31,6 +31,7 @@ static Error *read_sizes(const HfReading *r, Moe *m)
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         if (!needed[i].key) continue;
         TRY(same_in_all(r, needed[i].key, needed[i].out));
+        if (i == 0 && !n && f->by_logits) n = r->c.num_experts;
         if (!*needed[i].out) return hf_unknown(r, needed[i].key, "the class needs it");
     }
     m->n_experts = *n;
@@ -164,15 +165,17 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
     TRY(read_sizes(r, m));
     if (!no_first && f->first_sparse_key && !hf_count(r, f->first_sparse_key))
         return hf_unknown(r, f->first_sparse_key, "the class needs it");
-    if (!f->normalized && !f->norm_topk_prob && !softmax && !c->norm_topk_prob)
+    const bool may_be_silent = f->normalized || f->norm_topk_prob || softmax || f->by_logits;
+    if (!may_be_silent && !c->norm_topk_prob)
         return hf_unknown(r, "norm_topk_prob", "the class needs it");
     if (!m->top_k) return hf_unknown(r, "num_experts_per_tok", "a token needs an expert");
     TRY(check_router(r));
     m->score = softmax ? SCORE_SOFTMAX : SCORE_SIGMOID;
     m->normalize =
         f->normalized || (!softmax && (c->norm_topk_prob ? *c->norm_topk_prob : f->norm_topk_prob));
-    m->factor = hf_number(r->root, f->factor_key, 1);
+    m->factor = f->factor_key ? hf_number(r->root, f->factor_key, 1) : 1;
     m->has_biases = !softmax;
+    m->by_logits = f->by_logits;
     if (m->top_k > m->n_experts) return NULL; /* told by the caller */
     return read_groups(r, m);
 }
