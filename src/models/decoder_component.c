@@ -117,6 +117,7 @@ static const Field mixture_fields[] = {
     FIELD_BOOL(Moe, norm_behind, "false", "what the mixture gives, that of a shared expert included, goes through a norm; without norm_behind of the model, with which all blocks have one"),
     FIELD_FLOAT(Moe, aux_loss, "0.0", 0, INFINITY, "weight of the penalty for uneven load"),
     FIELD_FLOAT(Moe, balance_rate, "0.0", 0, INFINITY, "routers have biases, for the choice alone, that change by so much with each step: up for experts that were chosen too seldom; 0: they have none"),
+    FIELD_BOOL(Moe, by_logits, "false", "biases of routers are added to logits, not to scores"),
     FIELD_FLOAT(Moe, z_loss, "0.0", 0, INFINITY, "weight of the penalty for large router logits"),
     { 0 },
 };

@@ -209,6 +209,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "groups of experts", (double)x->n_groups, (double)y->n_groups);
     if (!e) e = number(a, "groups of a token", (double)x->top_groups, (double)y->top_groups);
     if (!e) e = flag(a, "router biases", moe_has_biases(x), moe_has_biases(y));
+    if (!e) e = flag(a, "router biases of logits", x->by_logits, y->by_logits);
     if (!e) e = number(a, "capacity", x->capacity, y->capacity);
     if (!e)
         e = number(a, "factor of shared experts", factor_of(x->shared_factor),

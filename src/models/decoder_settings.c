@@ -78,6 +78,8 @@ static Error *check_mixture(const DecoderSettings *s)
     if (mixes && (m->normalize || m->factor != 1 || m->n_groups || moe_has_biases(m)))
         return error_new("mixture: score mixer gives weights as they are: it needs normalize: "
                          "false, factor: 1.0, and neither n_groups nor balance_rate");
+    if (m->by_logits && !moe_has_biases(m))
+        return error_new("mixture: by_logits: the router has no biases; it needs balance_rate");
     const char *why = moe_groups_wrong(s->mixture);
     return why ? error_new("mixture: %s", why) : NULL;
 }

@@ -130,15 +130,16 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
     Moe limited = *m;
     if (sums->continues) limited.capacity = 0;
     const Linear router = { m->n_experts, NULL, "embed", m->bias, ROLE_LINEAR };
+    Value *logits = linear(g, "router", routed, &router), *bias = balance(g, m);
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
+                             .by_logits = m->by_logits && bias,
                              .normalize = m->normalize,
                              .sum_eps = m->sum_eps,
                              .factor = m->factor != 0 ? m->factor : 1,
                              .n_groups = m->n_groups,
                              .top_groups = m->top_groups };
-    Value *expert, *dropped = NULL, *logits = linear(g, "router", routed, &router);
-    Value *bias = balance(g, m);
+    Value *expert, *dropped = NULL;
     const MoeMixer mixer = { .top_k = m->top_k, .near = m->near };
     Value *weight = m->score == SCORE_MIXER ? moe_mixer(g, logits, &mixer, &expert)
                                             : moe_route(g, logits, bias, &route, &expert),

@@ -29,6 +29,7 @@ typedef struct Moe {
     double aux_loss, z_loss; /* weights of the penalties */
     bool bias;               /* of the router and of the experts */
     bool has_biases;         /* the router has biases for the choice alone */
+    bool by_logits;          /* they are added to logits, not to scores */
     double balance_rate; /* by which they change in a step; there are some where it is above 0 */
     Activation activation;
     bool is_plain;    /* experts, the shared one too, have no gate */

@@ -26,13 +26,13 @@ __device__ static float score(const MoeRoute &a, float x, double lse)
     return a.sigmoid ? 1 / (1 + expf(-x)) : expf((float)((double)x - lse));
 }
 
-/* What experts are chosen by: their score and its bias, where there is one. */
+/* What experts are chosen by: their score, or logit, and its bias, where there is one. */
 __device__ static float rank_of(const Call &c, int64_t at, int64_t expert, double lse)
 {
     const MoeRoute &a = attrs_of<MoeRoute>(c);
     const float x = get(c.in[0], at + expert);
-    if (c.n_in == 1 && !a.n_groups) return x;
-    return score(a, x, lse) + (c.n_in > 1 ? get(c.in[1], expert) : 0);
+    const bool by_logits = a.by_logits || (c.n_in == 1 && !a.n_groups);
+    return (by_logits ? x : score(a, x, lse)) + (c.n_in > 1 ? get(c.in[1], expert) : 0);
 }
 
 /* How good a group of `size` experts is: as its best one, with sigmoids as its best two. */

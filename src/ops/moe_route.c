@@ -10,6 +10,7 @@ static const OpDef op_moe_route_grad, op_moe_share, op_moe_share_grad, op_moe_ba
 static const Field route_attrs[] = {
     FIELD_INT(MoeRoute, top_k, NULL, 0, 0, "experts per token"),
     FIELD_BOOL(MoeRoute, sigmoid, NULL, "scores are sigmoids, not a softmax"),
+    FIELD_BOOL(MoeRoute, by_logits, NULL, "biases are added to logits, not to scores"),
     FIELD_BOOL(MoeRoute, normalize, NULL, "the weights of a token add up to 1"),
     FIELD_FLOAT(MoeRoute, sum_eps, NULL, 0, 0, "added to the sum that they are divided by then"),
     FIELD_FLOAT(MoeRoute, factor, NULL, 0, 0, "multiplies the weights"),
@@ -169,8 +170,8 @@ static int route_reference(const Launch *l)
         double sum = a->sum_eps;
         scores_of(a, x, e, score);
         /* scores rise with logits, which tell more of them apart, but sums of two do not */
-        const bool by_score = bias || a->n_groups;
-        for (int64_t j = 0; j < e; j++) rank[j] = by_score ? score[j] + (bias ? bias[j] : 0) : x[j];
+        const double *by = !a->by_logits && (bias || a->n_groups) ? score : x;
+        for (int64_t j = 0; j < e; j++) rank[j] = by[j] + (bias ? bias[j] : 0);
         if (a->n_groups) keep_groups(a, rank, e);
         choose(rank, e, k, expert);
         for (int64_t j = 0; j < k; j++) sum += score[expert[j]];

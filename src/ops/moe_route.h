@@ -6,6 +6,7 @@
 typedef struct MoeRoute {
     int64_t top_k;
     bool sigmoid;   /* scores are sigmoids of the logits, not their softmax */
+    bool by_logits; /* biases are added to logits for the choice, not to scores */
     bool normalize; /* the weights of a token's experts add up to 1 */
     double sum_eps; /* added to the sum that they are divided by then */
     double factor;  /* that the weights are multiplied by */

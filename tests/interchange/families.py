@@ -277,6 +277,10 @@ FAMILIES = {
     "exaone_moe_listed": ("ExaoneMoe", LLAMA | dict(head_dim=16, num_experts=6, num_shared_experts=1, num_experts_per_tok=3, moe_intermediate_size=24, n_group=3,
                                                      topk_group=2, sliding_window=24, mlp_layer_types=["sparse", "dense", "sparse"])),
     "flex_olmo": ("FlexOlmo", LLAMA | dict(num_experts=5, num_experts_per_tok=2)),
+    "kolibri1": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40,
+                                                     sliding_window=24, num_hidden_layers=5)),
+    "kolibri1_full": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=12, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16,
+                                                           norm_topk_prob=True, sliding_window=8, layer_types=["full_attention"] * 3, tie_word_embeddings=True)),
     "mimo_v2_flash": ("MiMoV2Flash", LLAMA | dict(head_dim=12, v_head_dim=8, num_key_value_heads=1, num_hidden_layers=7, n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=24,
                                                    n_group=3, topk_group=2, routed_scaling_factor=1.5, sliding_window=24, partial_rotary_factor=0.5)),
     "mimo_v2_flash_wide": ("MiMoV2Flash", LLAMA | dict(

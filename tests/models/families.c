@@ -297,6 +297,11 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 5, "
             "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"use_qk_norm\": false, "
             "\"attn_temperature_tuning\": false, \"attention_bias\": true",
+    MEMBERS "\"model_type\": \"kolibri1\", \"head_dim\": 4, \"num_local_experts\": 4, "
+            "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+            "\"shared_expert_intermediate_size\": 8, \"sliding_window\": 3, \"layer_types\": "
+            "[\"sliding_attention\", \"full_attention\", \"sliding_attention\", "
+            "\"full_attention\"]",
     SIZES "\"num_key_value_heads\": 1, \"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, "
           "\"v_head_dim\": 4, \"sliding_window\": 3, \"n_routed_experts\": 4, "
           "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"attention_bias\": true, "

@@ -329,6 +329,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "residual: one_norm needs norm_in_front" },
         { "unused_positions: 2", "unused_positions: they are rows of learned_positions" },
         { "layers: [{chunks: true}]", "layers.0: chunks needs a window" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6, by_logits: true}",
+          "mixture: by_logits: the router has no biases; it needs balance_rate" },
         { "layers: [{no_sinks: true}]", "layers.0: no_sinks: the blocks have none anyway" },
         { "value_width: 6, layers: [{}, {head_width: 8}]",
           "layers.1: value_width of the model is beside heads of one width" },

@@ -545,6 +545,15 @@ static const Pair pairs[] = {
                        "true}, {no_rope: true}, {count: 2}], mixture: {n_experts: 4, top_k: 2, "
                        "hidden: 12, score: sigmoid, normalize: false, weigh_inputs: true, "
                        "shared_hidden: 12}" },
+    { "\"vocab_size\": 16, \"hidden_size\": 8, \"num_hidden_layers\": 4, \"num_attention_heads\": "
+      "2, \"num_key_value_heads\": 1, \"max_position_embeddings\": 32, \"tie_word_embeddings\": "
+      "false, \"model_type\": \"kolibri1\", \"head_dim\": 4, \"num_experts\": 4, "
+      "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+      "\"shared_expert_intermediate_size\": 10, \"sliding_window_pattern\": 2",
+      DECODER_SETTINGS "norm: {eps: 1e-6}, norm_behind: true, qk_norm: head, rope: {}, layers: "
+                       "[{window: 513, sparse: true}], mixture: {score: sigmoid, n_experts: 4, "
+                       "top_k: 2, hidden: 6, shared_hidden: 10, normalize: false, by_logits: true, "
+                       "balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, \"v_head_dim\": 4, "
             "\"sliding_window_size\": 4, \"n_routed_experts\": 4, \"num_experts_per_tok\": 2, "
             "\"moe_intermediate_size\": 6, \"n_group\": 2",

@@ -60,7 +60,7 @@ of_moe[] = {
     REAL_OF(Moe, shared_factor, "factor of shared experts"), WHOLE_OF(Moe, n_groups, "groups of experts"), WHOLE_OF(Moe, top_groups, "groups of a token"),
     WHOLE_OF(Moe, shared_hidden, "shared experts' width"), FLAG_OF(Moe, is_plain, "gate of experts"), FLAG_OF(Moe, weigh_inputs, "what experts read"),
     FLAG_OF(Moe, normalize, "sum 1"), FLAG_OF(Moe, expert_scale, "factors of experts"), FLAG_OF(Moe, router_norm, "norm of the router"), FLAG_OF(Moe, norm_behind, "norm behind experts"), FLAG_OF(Moe, bias, "biases of experts"),
-    FLAG_OF(Moe, has_biases, "router biases"), FLAG_OF(Moe, shared_gate, "gate of shared experts"), { 0 },
+    FLAG_OF(Moe, has_biases, "router biases"), FLAG_OF(Moe, by_logits, "router biases of logits"), FLAG_OF(Moe, shared_gate, "gate of shared experts"), { 0 },
 },
 of_linear[] = {
     WHOLE_OF(LinearAttention, key_heads, "linear key_heads"), WHOLE_OF(LinearAttention, value_heads, "linear value_heads"),

@@ -317,6 +317,10 @@ TEST(weights_that_are_packed_otherwise_are_refused_by_their_option)
 #define EXPERTS "\"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
 #define MIMO "\"n_routed_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
 
+#define KOLIBRI                                                                                    \
+    "\"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "               \
+    "\"shared_expert_intermediate_size\": 6, "
+
 #define DBRX "\"attn_config\": {\"clip_qkv\": 8}, \"ffn_config\": "
 #define GEMMA4 "\"hidden_size_per_layer_input\": 0, "
 #define ERNIE                                                                                      \
@@ -461,6 +465,14 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           MIMO "\"head_dim\": 6, \"rope_parameters\": {\"full_attention\": {\"rope_type\": "
                "\"default\"}}",
           "full_attention needs an object with a rope_theta above 0" },
+        { "kolibri1", KOLIBRI "\"sliding_window\": null",
+          "sliding_window: null is not known; the class needs it" },
+        { "kolibri1",
+          "\"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4",
+          "shared_expert_intermediate_size is missing; the class needs it" },
+        { "kolibri1", KOLIBRI "\"partial_rotary_factor\": 0.5", "whole heads turn in this class" },
+        { "kolibri1", KOLIBRI "\"layer_types\": [\"chunked_attention\"]",
+          "each layer is of type full_attention or sliding_attention" },
         { "mimo_v2_flash", "\"num_experts_per_tok\": 2",
           "n_routed_experts is missing; the class needs it" },
         { "phimoe", "\"num_local_experts\": 4, \"num_experts_per_tok\": 3",

@@ -119,6 +119,7 @@ const OpCase expert_cases[] = {
     { "moe_mixer", build_moe_mixer, .attrs = &(const MoeMixer){ .top_k = 2, .near = 0.3 }, .n = { 2, 16, 6 }, .large = { 4, 1024, 64 } },
     { "moe_mixer of three", build_moe_mixer, .attrs = &(const MoeMixer){ .top_k = 3, .near = 1 }, .n = { 2, 9, 4 } },
     { "moe_route with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 1 }, .n = { 2, 4, 6 } },
+    { "moe_route with biases of logits", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .by_logits = true, .factor = 1 }, .n = { 2, 4, 6 } },
     { "moe_route by groups", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 3, .factor = 1, .n_groups = 4, .top_groups = 2 }, .n = { 2, 32, 12 }, .large = { 4, 1024, 64 } },
     { "moe_route by groups with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 4, .sigmoid = true, .normalize = true, .factor = 2.5, .n_groups = 3, .top_groups = 2 }, .n = { 2, 40, 9 } },
     { "repeat_heads", build_repeat_heads, .n = { 2, 4, 2, 3, 4 } },

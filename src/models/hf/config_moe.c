@@ -19,7 +19,8 @@ static Error *same_in_all(const HfReading *r, const char *key, const int64_t **o
 static double factor_of(const HfReading *r)
 {
     const HfFamily *f = r->family;
-    return hf_number(r->root, f->factor_key, f->factor > 0 ? f->factor : 1);
+    const double silent = f->factor > 0 ? f->factor : 1;
+    return f->factor_key ? hf_number(r->root, f->factor_key, silent) : silent;
 }
 
 static double aux_loss_of(const HfReading *r)
@@ -44,6 +45,7 @@ static Error *read_sizes(const HfReading *r, Moe *m)
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         if (!needed[i].key) continue;
         TRY(same_in_all(r, needed[i].key, needed[i].out));
+        if (i == 0 && !n && f->by_logits) n = r->c.num_experts;
         if (!*needed[i].out) return hf_unknown(r, needed[i].key, "the class needs it");
     }
     if (f->always_shared && *n_shared < 1)
@@ -185,7 +187,8 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
     TRY(read_sizes(r, m));
     if (!no_first && f->first_sparse_key && !hf_count(r, f->first_sparse_key))
         return hf_unknown(r, f->first_sparse_key, "the class needs it");
-    if (!f->normalized && !f->norm_topk_prob && !softmax && !c->norm_topk_prob)
+    const bool may_be_silent = f->normalized || f->norm_topk_prob || softmax || f->by_logits;
+    if (!may_be_silent && !c->norm_topk_prob)
         return hf_unknown(r, "norm_topk_prob", "the class needs it");
     if (f->norm_topk_prob && !c->norm_topk_prob && yaml_get(r->root, "norm_topk_prob"))
         return hf_unknown(r, "norm_topk_prob", "allowed are true and false");
@@ -196,6 +199,7 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
         f->normalized || (!softmax && (c->norm_topk_prob ? *c->norm_topk_prob : f->norm_topk_prob));
     m->factor = factor_of(r);
     m->has_biases = !softmax;
+    m->by_logits = f->by_logits;
     if (m->top_k > m->n_experts) return NULL; /* told by the caller */
     return read_groups(r, m);
 }

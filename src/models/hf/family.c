@@ -333,10 +333,14 @@ const HfFamily hf_families[] = {
       .shared_width_key = "shared_expert_intermediate_size", .first_sparse = 2, .top_k = 6, .aux_loss = 0.0005,
       .vocab_size = 150144, .n_heads = 32, .n_key_heads = 4, .theta = 10000, .eps = 1e-6, .max_positions = 262144, .head_width = 128, .window = 513, .pattern = 4, .activation = "silu" },
     { "mimo_v2_flash", "MiMoV2FlashForCausalLM", "MiMoV2FlashDecoderLayer", hf_mimo_v2_names, hf_llama_names,
-      .sparse = true, .shared_experts = true, .norm_topk_prob = true, .qkv_alone = true, .attention_sinks = true, .ropes_by_type = true, .dialect = &hf_mimo_v2, .keys = { .attention_bias = true, .mlp_layer_types = true }, .windows = HF_WINDOW_BUT_FIRST,
+      .sparse = true, .shared_experts = true, .norm_topk_prob = true, .qkv_alone = true, .attention_sinks = true, .ropes_by_type = true, .dialect = &hf_mimo_v2, .keys = { .attention_bias = true, .mlp_layer_types = true }, .windows = HF_WINDOW_BUT_FIRST, .needs_window = true,
       .experts_key = "n_routed_experts", .factor_key = "routed_scaling_factor", .first_sparse = 1,
       .vocab_size = 152576, .n_heads = 64, .n_key_heads = 4, .theta = 5000000, .eps = 1e-5, .max_positions = 131072, .head_width = 192, .window = 129, .pattern = 6,
       .local_theta = 10000, .rotary_share = 0.334, .local_share = 0.334, .activation = "silu" },
+    { "kolibri1", "Kolibri1ForCausalLM", "Kolibri1DecoderLayer", hf_kolibri_names, hf_llama_names,
+      .sparse = true, .no_dense = true, .shared_experts = true, .by_logits = true, .no_expert_groups = true, .sandwich = true, .qk_norm = true, .windows = HF_WINDOW_HYBRID, .needs_window = true,
+      .experts_key = "num_local_experts", .shared_width_key = "shared_expert_intermediate_size", .pattern_key = "",
+      .vocab_size = 128000, .n_heads = 48, .n_key_heads = 4, .theta = 10000, .eps = 1e-6, .max_positions = 262144, .head_width = 128, .window = 513, .pattern = 5, .activation = "silu" },
     { 0 },
 };
 #undef GLM

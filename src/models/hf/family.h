@@ -177,6 +177,7 @@ typedef struct HfFamily {
     bool sigmoids;            /* scores of the router are, with biases for the choice */
     bool no_choice_biases;    /* but without those */
     bool gated_expert;        /* one that every token goes through, behind a gate */
+    bool by_logits;           /* biases for the choice are added to logits, not to scores */
     bool shared_alone;        /* likewise, without a gate, and perhaps no others */
     bool shared_beside;       /* likewise, beside others; none if config.json is silent */
     bool shared_alike;        /* likewise, as wide as the others */
@@ -190,6 +191,7 @@ typedef struct HfFamily {
     const HfDialect *dialect; /* NULL: options are called as Llama's are */
     HfKeys keys;
     HfWindows windows;
+    bool needs_window; /* config.json may be silent, and not say null */
     /* What holds where config.json is silent; sizes of 0: it must not be. */
     int64_t vocab_size, n_heads, n_key_heads, top_k;
     double theta, eps;
@@ -209,7 +211,8 @@ typedef struct HfFamily {
     /* Of the features of a head, how many turn; 0: all, whatever config.json says. */
     double rotary_share;
     double local_share; /* likewise, in layers with a window, of ropes_by_type */
-    /* NULL: rms_norm_eps, rope_theta, partial_rotary_factor, sliding_window_pattern */
+    /* NULL: rms_norm_eps, rope_theta, partial_rotary_factor, sliding_window_pattern; pattern_key
+     * "": no key says it */
     const char *eps_key, *theta_key, *share_key, *pattern_key;
     /* Of mixtures: the experts, those that every token goes through, those of a token, a factor of
      * their weights, the layers below that are not sparse. NULL: the class does not have it, or, of

@@ -23,12 +23,9 @@ static Error *adjust(HfReading *r)
 {
     static const char scale_key[] = "attention_value_scale";
     const Options *o = r->own;
-    const Yaml *window = r->c.sliding_window;
     Decoder *d = r->d;
     const int64_t values = r->c.v_head_dim ? *r->c.v_head_dim : 128;
     d->value_width = values == d->head_width ? 0 : values;
-    if (window && window->type == YAML_NULL)
-        return hf_unknown(r, "sliding_window", "the class needs it");
     Multipliers *m = arena_copy(r->arena, decoder_multipliers(d), sizeof *m);
     m->attention_out = o->attention_value_scale        ? *o->attention_value_scale
                        : !yaml_get(r->root, scale_key) ? 0.707

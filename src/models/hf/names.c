@@ -631,6 +631,14 @@ const HfName hf_mimo_v2_names[] = {
     { 0 },
 };
 
+const HfName hf_kolibri_names[] = {
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.moe.router.expert_bias", HF_SAME },
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attn_norm.*", HF_SAME },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_ffn_norm.*", HF_SAME },
+    SIGMOID_ROUTER,
+    { 0 },
+};
+
 const HfName hf_bigcode_names[] = {
     { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_QUERIES },
     { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_KEYS },

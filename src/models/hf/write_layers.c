@@ -162,7 +162,8 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
 {
     const DecoderLayer *local = local_layer(d), *full = hf_turning_layer(d);
     /* classes that have both kinds of layers want a window, even where none has it */
-    const bool needs = (f->windows >= HF_WINDOW_ALTERNATING && f->windows <= HF_WINDOW_PATTERN) ||
+    const bool needs = f->needs_window ||
+                       (f->windows >= HF_WINDOW_ALTERNATING && f->windows <= HF_WINDOW_PATTERN) ||
                        f->windows == HF_WINDOW_ROPE || f->windows == HF_WINDOW_INNER ||
                        (f->windows == HF_WINDOW_HYBRID && !full);
     const char *window = f->window_key ? f->window_key : "sliding_window";

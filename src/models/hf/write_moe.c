@@ -41,10 +41,10 @@ static void put_shared_router(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "num_experts_per_tok", m->top_k);
     hf_put_int(t, "moe_intermediate_size", m->hidden);
     if (f->first_sparse_key) hf_put_int(t, f->first_sparse_key, first_sparse(d));
-    hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
+    if (f->factor_key) hf_put_double(t, f->factor_key, m->factor != 0 ? m->factor : 1);
     if (f->keys.mlp_layer_types) hf_put_of_layers(t, "mlp_layer_types", d, put_ffn_type);
+    if (!f->normalized) hf_put_bool(t, "norm_topk_prob", m->normalize);
     if (f->no_expert_groups) return;
-    hf_put_bool(t, "norm_topk_prob", m->normalize);
     const char *why;
     const int64_t n_ahead = hf_takes_ahead(f, d, &why) ? d->multi_token->depth : 0;
     if (f->keys.num_nextn_predict_layers) hf_put_int(t, "num_nextn_predict_layers", n_ahead);
