@@ -562,6 +562,15 @@ static const Pair pairs[] = {
       "rope: {base: 5000000.0, width: 2}, layers: [{no_sinks: true}, {count: 3, window: 5, "
       "n_head_kv: 2, rope: {base: 10000.0, width: 2}, sparse: true}], mixture: {score: sigmoid, "
       "n_experts: 4, top_k: 2, hidden: 6, n_groups: 2, top_groups: 1, balance_rate: 0.001}" },
+    { SIZES "\"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, \"v_head_dim\": 4, "
+            "\"sliding_window_size\": 4, \"n_routed_experts\": 4, \"num_experts_per_tok\": 2, "
+            "\"moe_intermediate_size\": 6, \"hybrid_layer_pattern\": [0, 1, 0, 1], "
+            "\"moe_layer_freq\": [1, 0, 1, 0]",
+      DECODER_SETTINGS
+      "head_width: 6, value_width: 4, attention_sinks: true, multipliers: {attention_out: 0.707}, "
+      "rope: {base: 5000000.0, width: 2}, layers: [{no_sinks: true, sparse: true}, {window: 5, "
+      "n_head_kv: 2, rope: {base: 10000.0, width: 2}}], mixture: {score: sigmoid, n_experts: 4, "
+      "top_k: 2, hidden: 6, balance_rate: 0.001}" },
     { SIZES
       "\"model_type\": \"mimo_v2_flash\", \"head_dim\": 4, \"v_head_dim\": 4, \"layer_types\": "
       "[\"full_attention\", \"full_attention\", \"full_attention\", \"full_attention\"], "

@@ -67,7 +67,7 @@ const Field hf_config_fields[] = {
     COUNT(topk_group, "null", "groups that a token's experts are chosen from; null: 1"),
     FIELD_STRING(HfConfig, topk_method, "null", "how experts are chosen"),
     FIELD_STRING(HfConfig, scoring_func, "null", "of the router's logits"),
-    COUNT(moe_layer_freq, "1", "each such layer is sparse"),
+    FIELD_ANY(HfConfig, moe_layer_freq, "null", "each such layer is sparse; of MiMo, whether each is"),
     FIELD_LIST(HfConfig, mlp_layer_types, StringList, &field_string_item, "null", 0, 0, "of each layer: dense or sparse"),
     COUNT(kv_lora_rank, "null", "width of the vector that keys and values come from"),
     COUNT(q_lora_rank, "null", "width of the vector that queries come from; null: there is none"),

@@ -171,7 +171,9 @@ static Error *check_router(const HfReading *r)
                           "only false is: the class leaves weights as they are");
     if (c->scoring_func && strcmp(c->scoring_func, softmax ? "softmax" : "sigmoid") != 0)
         return hf_unknown(r, "scoring_func", softmax ? "only softmax is" : "only sigmoid is");
-    if (c->moe_layer_freq != 1) return hf_unknown(r, "moe_layer_freq", "only 1 is");
+    const Yaml *every = c->moe_layer_freq;
+    if (every && (every->type != YAML_INT || every->integer != 1))
+        return hf_unknown(r, "moe_layer_freq", "only 1 is");
     if (r->family->keys.mlp_bias && !r->family->one_layer && c->mlp_bias && *c->mlp_bias)
         return hf_unknown(r, "mlp_bias", "only false is: shared experts have no biases");
     return NULL;

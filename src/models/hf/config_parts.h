@@ -33,7 +33,7 @@ typedef struct HfConfig {
     const int64_t *num_nextn_predict_layers;
     const int64_t *n_group, *topk_group;
     const char *topk_method, *scoring_func;
-    int64_t moe_layer_freq;
+    const Yaml *moe_layer_freq;
     const StringList *mlp_layer_types;
     const int64_t *kv_lora_rank, *q_lora_rank, *qk_nope_head_dim, *qk_rope_head_dim, *v_head_dim;
     const bool *rope_interleave;
