@@ -313,9 +313,9 @@ static void find_experts(Folder *f, const CheckpointEntry *entry, HfSource *s)
     hf_source_stacked(f->arena, s, entry->size, turned, s);
 }
 
-/* Of biases for the choice of experts that files may be without. */
-static bool are_zeros(Folder *f, const HfModel *m, const CheckpointEntry *entry, const HfSource *s,
-                      Found *out)
+/* In the place of biases for the choice of experts that the folder may be, and is, without. */
+static bool take_zeros(Folder *f, const HfModel *m, const CheckpointEntry *entry, const HfSource *s,
+                       Found *out)
 {
     if (!m->family->biases_may_lack || !text_matches("*.router.balance", entry->name)) return false;
     if (is_there(f, s->tensor[0], out)) return false;
@@ -340,7 +340,7 @@ static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEn
     if (!is_packed) w->found[i] = NEW_N(f->arena, Found, s->n_tensors);
     for (int64_t k = 0; !is_packed && k < s->n_tensors; k++) {
         const Found *found = &w->found[i][k];
-        if (!are_zeros(f, m, entry, s, &w->found[i][k]))
+        if (!take_zeros(f, m, entry, s, &w->found[i][k]))
             TRY(find(f, s->tensor[k], &w->found[i][k]));
         TRY(check(f->arena, found, s, s->tensor[k]));
         entry->dtype = found->tensor->dtype;

@@ -209,6 +209,7 @@ FAMILIES = {
     "mpt_five_heads": ("Mpt", BARE | dict(num_hidden_layers=3, num_attention_heads=5, hidden_size=40, max_seq_len=SIZE, attn_config=dict(clip_qkv=0.8, softmax_scale=0.5))),
     "exaone": ("Exaone", LLAMA | dict(tie_word_embeddings=True) | rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
     "exaone_biased": ("Exaone", LLAMA | dict(attention_bias=True, mlp_bias=True, hidden_act="gelu", rms_norm_eps=1e-3)),
+    "iquestcoder": ("IQuestCoder", LLAMA | dict(head_dim=12)),
     "internlm3": ("InternLM3", LLAMA | dict(head_dim=12)),
     "internlm3_biased": ("InternLM3", LLAMA | dict(attention_bias=True, mlp_bias=True)),
     "gpt_neo": ("GPTNeo", BARE | dict(hidden_size=32, num_layers=4, num_heads=4, max_position_embeddings=SIZE, window_size=24, attention_types=[[["global", "local"], 2]])),
@@ -525,7 +526,7 @@ def check(name, work):
     torch.manual_seed(0)
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
                "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
-               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config")}
+               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
     for parameter in model.parameters():  # far from the defaults: norms and biases, too

@@ -240,6 +240,7 @@ static const char *const families[] = {
     "\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"intermediate_size\": 24, "
     "\"max_position_embeddings\": 32, \"layer_norm_epsilon\": 1e-4, "
     "\"activation_function\": \"gelu\"",
+    MEMBERS "\"model_type\": \"iquestcoder\", \"head_dim\": 6",
     MEMBERS "\"model_type\": \"internlm3\", \"qkv_bias\": true, \"bias\": true, \"head_dim\": 6",
     "\"model_type\": \"gpt_neo\", \"vocab_size\": 16, \"hidden_size\": 16, \"num_layers\": 4, "
     "\"num_heads\": 4, "

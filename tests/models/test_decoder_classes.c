@@ -756,6 +756,9 @@ TEST(families_are_rows_of_the_settings_of_a_decoder)
         assert_no_error(decoder_model(a, pairs[i].yaml, &m));
         const char *difference = decoder_difference(a, decoder_of(m), hf.decoder);
         if (difference) fail_msg("%s: %s", hf.family->model_type, difference);
+        const Moe *x = decoder_of(m)->moe, *y = hf.decoder->moe;
+        if (x && x->aux_loss != 0 && x->aux_loss != y->aux_loss) /* a row may leave it out */
+            fail_msg("%s: aux_loss: %g and %g", hf.family->model_type, x->aux_loss, y->aux_loss);
         assert_no_error(hf_config_write(a, decoder_of(m), F32, NULL, &written, &text));
     }
     text_free(&text);

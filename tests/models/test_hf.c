@@ -108,6 +108,12 @@ TEST(a_silent_config_json_means_the_mixture_of_the_class)
     arena_free(a);
 }
 
+/* Of a type with a mixture. */
+static const char sizes[] =
+    "\"model_type\": \"%s\", \"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": "
+    "12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, "
+    "\"moe_intermediate_size\": 4, \"num_experts_per_tok\": 2";
+
 TEST(a_silent_config_json_means_the_factor_groups_and_penalty_of_the_class)
 {
     static const struct {
@@ -119,10 +125,6 @@ TEST(a_silent_config_json_means_the_factor_groups_and_penalty_of_the_class)
         { "exaone_moe", 2.5, 0, 0 },  { "hy_v3", 2.826, 0, 0 }, { "glm4_moe", 1, 0, 0 },
     };
     Arena *a = arena_new();
-    static const char sizes[] =
-        "\"model_type\": \"%s\", \"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": "
-        "12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 2, "
-        "\"moe_intermediate_size\": 4, \"num_experts_per_tok\": 2";
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const Decoder *d = hf_decoder_with(
             a, arena_printf(a, sizes, row[i].type),
@@ -138,6 +140,28 @@ TEST(a_silent_config_json_means_the_factor_groups_and_penalty_of_the_class)
                     ->moe->aux_loss == 0.01);
     assert_true(hf_decoder_with(a, arena_printf(a, sizes, "mixtral"), ", \"num_experts\": 4")
                     ->moe->aux_loss == 0.001);
+    arena_free(a);
+}
+
+TEST(config_json_says_how_much_uneven_load_costs)
+{
+    static const char dbrx[] =
+        "\"model_type\": \"dbrx\", \"vocab_size\": 16, \"d_model\": 8, \"n_layers\": 2, "
+        "\"n_heads\": 2, \"attn_config\": {\"clip_qkv\": 8}, \"ffn_config\": "
+        "{\"ffn_hidden_size\": 6, \"moe_num_experts\": 4, \"moe_top_k\": 2%s}";
+    Arena *a = arena_new();
+    const char *mixtral = arena_printf(a, sizes, "mixtral");
+    const struct {
+        const char *json, *more;
+        double aux_loss;
+    } row[] = {
+        { arena_printf(a, dbrx, ""), "", 0.01 },
+        { arena_printf(a, dbrx, ", \"moe_loss_weight\": 0.05"), "", 0.05 },
+        { mixtral, ", \"num_experts\": 4, \"router_aux_loss_coef\": 0.25", 0.25 },
+        { mixtral, ", \"num_experts\": 4, \"router_aux_loss_coef\": 0", 0 },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_true(hf_decoder_with(a, row[i].json, row[i].more)->moe->aux_loss == row[i].aux_loss);
     arena_free(a);
 }
 

@@ -57,15 +57,10 @@ static const HfFamily *find_by_other_name(const char *type)
 {
     static const struct {
         const char *type, *family;
-    } known[] = { { "gpt-sw3", "gpt2" },
-                  { "kimi_k2", "deepseek_v3" },
-                  { "iquestcoder", "llama" },
-                  { "qwen2_vl", "qwen2" },
-                  { "qwen2_vl_text", "qwen2" },
-                  { "qwen2_5_vl", "qwen2" },
-                  { "qwen2_5_vl_text", "qwen2" },
-                  { "qwen3_vl_text", "qwen3" },
-                  { "qwen3_vl_moe_text", "qwen3_moe" } };
+    } known[] = { { "gpt-sw3", "gpt2" },        { "kimi_k2", "deepseek_v3" },
+                  { "qwen2_vl", "qwen2" },      { "qwen2_vl_text", "qwen2" },
+                  { "qwen2_5_vl", "qwen2" },    { "qwen2_5_vl_text", "qwen2" },
+                  { "qwen3_vl_text", "qwen3" }, { "qwen3_vl_moe_text", "qwen3_moe" } };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].type, type)) return hf_family_find(known[i].family);
     return hf_family_find(type);

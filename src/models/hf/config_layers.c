@@ -13,10 +13,8 @@ static Error *read_window(const HfReading *r, int64_t *out)
     *out = 0;
     if (r->family->windows == HF_NO_WINDOW || (asks && !(use && *use))) return NULL;
     *out = !v ? r->family->window : v->type == YAML_INT ? v->integer : 0;
-    if (r->family->windows == HF_WINDOW_INNER && *out <= 0)
+    if (*out <= 0 && r->family->needs_window)
         return hf_unknown(r, key, "only positive integers are");
-    if (v && v->type == YAML_NULL && r->family->needs_window)
-        return hf_unknown(r, key, "the class needs it");
     if (!v || v->type == YAML_NULL || *out > 0) return NULL;
     return hf_unknown(r, key, "allowed are a positive integer and null");
 }

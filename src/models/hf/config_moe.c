@@ -25,8 +25,8 @@ static double factor_of(const HfReading *r)
 
 static double aux_loss_of(const HfReading *r)
 {
-    const HfFamily *f = r->family;
-    return hf_number(r->root, "router_aux_loss_coef", f->aux_loss > 0 ? f->aux_loss : 0.001);
+    const double *given = r->c.router_aux_loss_coef, of_class = r->family->aux_loss;
+    return given ? *given : of_class > 0 ? of_class : 0.001;
 }
 
 /* Sizes of a mixture with experts that every token goes through. */

@@ -28,7 +28,8 @@ typedef struct HfConfig {
     double moe_norm_min;
     const int64_t *num_experts_per_tok, *num_local_experts, *num_experts, *n_routed_experts,
         *n_shared_experts, *first_k_dense_replace, *num_shared_experts, *num_dense_layers;
-    double route_scale, router_scaling_factor;
+    double route_scale;
+    const double *router_scaling_factor;
     bool mup_enabled;
     const int64_t *num_nextn_predict_layers;
     const int64_t *n_group, *topk_group;
@@ -41,7 +42,7 @@ typedef struct HfConfig {
     const bool *norm_topk_prob;
     int64_t decoder_sparse_step;
     const IntList *mlp_only_layers;
-    double router_aux_loss_coef;
+    const double *router_aux_loss_coef;
     const double *attention_dropout, *resid_pdrop, *embd_pdrop, *hidden_dropout, *residual_dropout,
         *embedding_dropout;
     bool add_cross_attention;

@@ -98,7 +98,7 @@ static Error *read_experts(HfReading *r)
     c->num_experts_per_tok = arena_copy(r->arena, &m.moe_top_k, sizeof m.moe_top_k);
     c->num_local_experts = NULL;
     c->moe_intermediate_size = NULL;
-    c->router_aux_loss_coef = m.moe_loss_weight;
+    c->router_aux_loss_coef = arena_copy(r->arena, &m.moe_loss_weight, sizeof m.moe_loss_weight);
     c->hidden_act = name && name->type == YAML_STRING ? name->text : NULL;
     return NULL;
 }

@@ -30,7 +30,7 @@ typedef struct HfDialect {
 } HfDialect;
 
 extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt, hf_dbrx, hf_llama4,
-    hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_mimo_v2;
+    hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_iquestcoder, hf_mimo_v2;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -176,16 +176,16 @@ typedef struct HfFamily {
     bool mxfp4;               /* experts may be packed so */
     bool sigmoids;            /* scores of the router are, with biases for the choice */
     bool no_choice_biases;    /* but without those */
+    bool by_logits;           /* they are added to logits, not to scores */
     bool gated_expert;        /* one that every token goes through, behind a gate */
-    bool by_logits;           /* biases for the choice are added to logits, not to scores */
     bool shared_alone;        /* likewise, without a gate, and perhaps no others */
     bool shared_beside;       /* likewise, beside others; none if config.json is silent */
     bool shared_alike;        /* likewise, as wide as the others */
     bool shared_experts;      /* some, beside a router of sigmoids with biases for the choice */
     bool always_shared;       /* and never none */
+    bool ernie_moe;           /* shared_experts by a softmax, in layers of an interval */
     bool norm_behind_experts; /* one of what a mixture gives */
     bool biases_may_lack;     /* files may be without those for the choice, which are 0 then */
-    bool ernie_moe;           /* the same by a softmax, in layers of an interval */
     bool no_expert_groups;    /* a token's experts are chosen from all */
     bool mixer;               /* scores of the router are weighed against near ones; two count */
     const HfDialect *dialect; /* NULL: options are called as Llama's are */

@@ -164,8 +164,7 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
     /* classes that have both kinds of layers want a window, even where none has it */
     const bool needs = f->needs_window ||
                        (f->windows >= HF_WINDOW_ALTERNATING && f->windows <= HF_WINDOW_PATTERN) ||
-                       f->windows == HF_WINDOW_ROPE || f->windows == HF_WINDOW_INNER ||
-                       (f->windows == HF_WINDOW_HYBRID && !full);
+                       f->windows == HF_WINDOW_ROPE || (f->windows == HF_WINDOW_HYBRID && !full);
     const char *window = f->window_key ? f->window_key : "sliding_window";
     hf_put_optional_int(t, window, local ? local->window : needs ? f->window : 0);
     if (local) hf_put_bool(t, "use_sliding_window", true);
