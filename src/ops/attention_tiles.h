@@ -278,7 +278,7 @@ NOINLINE void score_keys(int64_t steps, const Word *keys, int64_t width, int64_t
 NOINLINE void score_keys_pairs(int64_t steps, const Word *keys, int64_t width, int64_t n_keys,
                                const Word *columns, float *to)
 {
-    const AmxFactors f = { keys, columns, width, AMX_STEPS, QUERIES };
+    const AmxFactors f = amx_factors(keys, width, columns, QUERIES);
     if (TILES)
         amx_small(n_keys, QUERIES, &f, steps, false, to, QUERIES);
     else
@@ -295,7 +295,7 @@ NOINLINE void sum_keys(int64_t d, const Word *keys, int64_t width, int64_t steps
 NOINLINE void sum_keys_pairs(int64_t d, const Word *keys, int64_t row, int64_t steps, Word *weights,
                              float *to)
 {
-    const AmxFactors f = { keys, weights, row, AMX_STEPS, QUERIES };
+    const AmxFactors f = amx_factors(keys, row, weights, QUERIES);
     if (!TILES) {
         sum_key_tiles(true, d, keys, row, steps, weights, to);
         return;
@@ -314,7 +314,7 @@ NOINLINE void sum_rows(int64_t n_keys, int64_t steps, const Word *weights, const
 NOINLINE void sum_rows_pairs(int64_t n_keys, int64_t steps, const Word *weights, const Word *rows,
                              int64_t width, float *to)
 {
-    const AmxFactors f = { weights, rows, QUERIES / 2, AMX_STEPS, width };
+    const AmxFactors f = amx_factors(weights, QUERIES / 2, rows, width);
     if (TILES)
         amx_small(n_keys, width, &f, steps, true, to, width);
     else

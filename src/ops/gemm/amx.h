@@ -26,15 +26,21 @@ typedef struct AmxRows {
 } AmxRows;
 
 /* Two factors that lie apart: words from one row to the next, and of A from one tile to the next
- * along k. */
+ * along k and to the 16 rows below. */
 typedef struct AmxFactors {
     const Word *a, *b;
-    int64_t a_row, a_next, b_row;
+    int64_t a_row, a_next, a_below, b_row;
 } AmxFactors;
 
 INLINE int64_t amx_up(int64_t x)
 {
     return (x + AMX_STEPS - 1) / AMX_STEPS * AMX_STEPS;
+}
+
+/* Rows of A as they lie. */
+INLINE AmxFactors amx_factors(const Word *a, int64_t a_row, const Word *b, int64_t b_row)
+{
+    return (AmxFactors){ a, b, a_row, AMX_STEPS, MR * a_row, b_row };
 }
 
 /* Without AMX nobody calls these. */
@@ -63,10 +69,10 @@ INLINE void amx_clear(void)
 INLINE void amx_load(const float *from, int64_t row_bytes)
 {
     __asm__ volatile("" ::: "memory"); /* compilers do not see what tiles read */
-    _tile_loadd(0, from, row_bytes);
-    _tile_loadd(1, from + 16, row_bytes);
-    _tile_loadd(2, from + 32, row_bytes);
-    _tile_loadd(3, from + 48, row_bytes);
+    _tile_stream_loadd(0, from, row_bytes);
+    _tile_stream_loadd(1, from + 16, row_bytes);
+    _tile_stream_loadd(2, from + 32, row_bytes);
+    _tile_stream_loadd(3, from + 48, row_bytes);
 }
 
 INLINE void amx_store(float *to, int64_t row_bytes)
@@ -77,13 +83,31 @@ INLINE void amx_store(float *to, int64_t row_bytes)
     _tile_stored(3, to + 48, row_bytes);
 }
 
+/* Sums that wait for more steps, one tile after the other. */
+INLINE void amx_group_load(const float *from)
+{
+    __asm__ volatile("" ::: "memory");
+    _tile_stream_loadd(0, from, 64);
+    _tile_stream_loadd(1, from + 256, 64);
+    _tile_stream_loadd(2, from + 512, 64);
+    _tile_stream_loadd(3, from + 768, 64);
+}
+
+INLINE void amx_group_store(float *to)
+{
+    _tile_stored(0, to, 64);
+    _tile_stored(1, to + 256, 64);
+    _tile_stored(2, to + 512, 64);
+    _tile_stored(3, to + 768, 64);
+}
+
 /* sums += A B over `steps` words. */
 INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
 {
     const int64_t row_bytes = NR * (int64_t)sizeof(Word);
     __asm__ volatile("" ::: "memory");
     for (int64_t k = 0; k < steps; k += AMX_STEPS) {
-        _tile_loadd(4, a.at, a.row_bytes);
+        _tile_stream_loadd(4, a.at, a.row_bytes);
         _tile_loadd(5, b, row_bytes);
         _tile_dpbf16ps(0, 4, 5);
         _tile_loadd(6, b + 16, row_bytes);
@@ -122,7 +146,7 @@ INLINE void amx_square_store(const int rows, const int columns, float *c, int64_
 
 /* sums += A B; asks for some of what is `ahead` at every step. */
 INLINE void amx_square_add(const int rows, const int columns, const AmxFactors *f, int64_t steps,
-                           Ahead *ahead)
+                           Ahead *ahead, Ahead *more)
 {
     const int64_t a_bytes = f->a_row * (int64_t)sizeof(Word),
                   b_bytes = f->b_row * (int64_t)sizeof(Word);
@@ -130,13 +154,14 @@ INLINE void amx_square_add(const int rows, const int columns, const AmxFactors *
     __asm__ volatile("" ::: "memory");
     for (int64_t k = 0; k < steps; k += AMX_STEPS) {
         if (ahead) ahead_step(ahead);
-        _tile_loadd(4, a, a_bytes);
+        if (more) ahead_step(more);
+        _tile_stream_loadd(4, a, a_bytes);
         _tile_loadd(6, b, b_bytes);
         _tile_dpbf16ps(0, 4, 6);
         if (columns > 1) _tile_loadd(7, b + LANES, b_bytes);
         if (columns > 1) _tile_dpbf16ps(1, 4, 7);
         if (rows > 1) {
-            _tile_loadd(5, a + MR * f->a_row, a_bytes);
+            _tile_stream_loadd(5, a + f->a_below, a_bytes);
             _tile_dpbf16ps(2, 5, 6);
             if (columns > 1) _tile_dpbf16ps(3, 5, 7);
         }
@@ -156,6 +181,14 @@ INLINE void amx_store(float *to, int64_t row_bytes)
 {
     (void)to, (void)row_bytes;
 }
+INLINE void amx_group_load(const float *from)
+{
+    (void)from;
+}
+INLINE void amx_group_store(float *to)
+{
+    (void)to;
+}
 INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
 {
     (void)steps, (void)a, (void)b;
@@ -169,9 +202,9 @@ INLINE void amx_square_store(const int rows, const int columns, float *c, int64_
     (void)rows, (void)columns, (void)c, (void)c_row;
 }
 INLINE void amx_square_add(const int rows, const int columns, const AmxFactors *f, int64_t steps,
-                           Ahead *ahead)
+                           Ahead *ahead, Ahead *more)
 {
-    (void)rows, (void)columns, (void)f, (void)steps, (void)ahead;
+    (void)rows, (void)columns, (void)f, (void)steps, (void)ahead, (void)more;
 }
 #endif
 
@@ -182,7 +215,7 @@ INLINE void amx_square(const int rows, const int columns, const AmxFactors *f, i
         amx_square_load(rows, columns, c, c_row);
     else
         amx_clear();
-    amx_square_add(rows, columns, f, steps, NULL);
+    amx_square_add(rows, columns, f, steps, NULL, NULL);
     amx_square_store(rows, columns, c, c_row);
 }
 

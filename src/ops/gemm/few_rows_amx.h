@@ -16,7 +16,7 @@
 enum {
     FEW_ROWS = 48,              /* of any length */
     LONG_ROW = 512,             /* of rows as long as this, which hide how long C is turned, */
-    MORE_ROWS = 256,            /* so many, */
+    MORE_ROWS = 128,            /* so many, */
     MORE_ELEMENTS = 256 * 3072, /* if they stay in the second level cache */
     FEW_STRIP = 2 * MR,         /* rows of B, which are columns of C */
     FEW_GROUP = 2 * LANES,      /* rows of A */
@@ -136,7 +136,7 @@ static void few_rows_strip(const FewRows *f, const FewRoom *room, int64_t j)
         p->n - j >= FEW_STRIP && p->k % (2 * AMX_STEPS) == 0 && b->stride % 2 == 0;
     const int64_t n_calls = f->steps / AMX_STEPS * ((p->m + FEW_GROUP - 1) / FEW_GROUP),
                   next = p->n - j - FEW_STRIP;
-    AmxFactors x = { .a = room->strip, .a_row = f->steps, .a_next = AMX_STEPS };
+    AmxFactors x = amx_factors(room->strip, f->steps, NULL, 0);
     FewSums before = { .group = 0 };
     int turn = 0;
     Ahead ahead = { 0 };
@@ -144,8 +144,8 @@ static void few_rows_strip(const FewRows *f, const FewRoom *room, int64_t j)
         ahead = ahead_of((const bf16 *)b->data + (j + FEW_STRIP) * b->stride, b->stride * 2,
                          p->k * 2, next < FEW_STRIP ? next : FEW_STRIP, n_calls);
     if (in_place) {
-        x.a = (const Word *)((const bf16 *)b->data + j * b->stride);
-        x.a_row = b->stride / 2;
+        x = amx_factors((const Word *)((const bf16 *)b->data + j * b->stride), b->stride / 2, NULL,
+                        0);
     } else {
         few_rows_copy(f, j, room->strip);
     }
@@ -156,9 +156,9 @@ static void few_rows_strip(const FewRows *f, const FewRoom *room, int64_t j)
         x.b_row = n;
         amx_clear();
         if (n == LANES)
-            amx_square_add(2, 1, &x, f->steps, &ahead);
+            amx_square_add(2, 1, &x, f->steps, &ahead, NULL);
         else
-            amx_square_add(2, 2, &x, f->steps, &ahead);
+            amx_square_add(2, 2, &x, f->steps, &ahead, NULL);
         few_rows_put(p, &before);
         if (n == LANES)
             amx_square_store(2, 1, sums, FEW_GROUP);

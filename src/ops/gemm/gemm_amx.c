@@ -1,9 +1,9 @@
 /* gemm_amx.c - products of bf16 in tiles of AMX.
  *
  * A tile of C is multiplied in a fraction of a microsecond, so everything else has to be near: a
- * panel of B over one slice of k lies in the first level cache while all rows of a block pass by,
- * and the block's sums wait in the second until the next slice. What finished sums become (added to
- * C, rounded) is done while the next tile is multiplied. See README.md. */
+ * panel of B over one slice of k lies in the first level cache while all rows of a block stream
+ * by from the second, where the block's sums wait until the next slice. What finished sums become
+ * (added to C, rounded) is done while the next tile is multiplied. See README.md. */
 #include "ops/gemm/few_rows_amx.h"
 #include "ops/gemm/pack_amx.h"
 #include "ops/gemm/panel_rows_amx.h"
@@ -11,25 +11,40 @@
 #include "ops/gemm/tasks.h"
 
 enum {
-    BLOCK_ROWS = 256, /* of A, gone through per panel of B */
+    BLOCK_ROWS = 256,                       /* of A, gone through per panel of B */
+    SQUARE_ROWS = 2 * MR,                   /* of A, and PANEL_ROWS columns: multiplied at once */
+    SQUARE_SUMS = SQUARE_ROWS * PANEL_ROWS, /* floats */
+    SLICE_STEPS = 256,                      /* words along k: a panel's are 32 KiB */
 };
 
 static const Machine machine = {
     .tile_rows = MR,
-    .tile_columns = NR,
+    .tile_columns = PANEL_ROWS,
     .lanes = AMX_STEPS,
     .pairs = true,
     .block_bytes = 448 << 10,
+    .panel_block_bytes = 1536 << 10,
     .most_columns = 384,
     .good_rows = 768,
 };
 
-/* The part of a thread's scratch that one task uses. */
+/* A group's sums on their way to C: [rows][PANEL_ROWS]. */
+typedef struct Finished {
+    const float *sums;
+    char *c;
+    int64_t stride, rows, columns;
+    TileEnd end;
+} Finished;
+
+/* The scratch of a thread, and what it has not finished. */
 typedef struct Room {
-    Word *panels; /* of B, [columns / NR][steps of a pass][NR] */
-    Word *rows;   /* of A, tiles of one slice of a block */
-    float *sums;  /* of a block, tile by tile */
+    Word *panels; /* of B, [columns / PANEL_ROWS][steps of a pass][PANEL_ROWS] */
+    Word *rows;   /* of A, tiles of a block */
+    float *sums;  /* of a block and one panel, tile by tile */
     float *whole; /* of the rectangle, where passes add to bf16 */
+    Finished before;
+    float *ends; /* [2][SQUARE_SUMS] */
+    int turn;
 } Room;
 
 static int64_t pass_steps(const Plan *plan)
@@ -37,22 +52,18 @@ static int64_t pass_steps(const Plan *plan)
     return amx_up(plan->pass);
 }
 
-/* Rows of A, and words along k, of a slice at most. */
+/* Rows of A of a block at most, in whole groups. */
 static int64_t block_rows(const Plan *plan)
 {
-    return plan->rows < BLOCK_ROWS ? plan->rows : BLOCK_ROWS;
-}
-
-static int64_t slice_steps(const Plan *plan)
-{
-    return pass_steps(plan) < AMX_SLICE_STEPS ? pass_steps(plan) : AMX_SLICE_STEPS;
+    const int64_t rows = plan->block < BLOCK_ROWS ? plan->block : BLOCK_ROWS;
+    return (rows + SQUARE_ROWS - 1) / SQUARE_ROWS * SQUARE_ROWS;
 }
 
 static size_t thread_bytes(const Plan *plan)
 {
-    int64_t words = plan->columns * pass_steps(plan) + block_rows(plan) * slice_steps(plan);
-    if (plan->pass > AMX_SLICE_STEPS) words += block_rows(plan) * plan->columns;
-    return sizeof(Word) * (size_t)words + plan->sum_bytes;
+    return sizeof(Word) * (size_t)((plan->columns + block_rows(plan)) * pass_steps(plan) +
+                                   block_rows(plan) * PANEL_ROWS + 2 * SQUARE_SUMS) +
+           plan->sum_bytes;
 }
 
 static Room room_of(const Gemm *g, int thread)
@@ -61,152 +72,180 @@ static Room room_of(const Gemm *g, int thread)
     char *at = g->threads + thread_bytes(plan) * (size_t)thread;
     Room r = { .panels = (Word *)at,
                .whole = (float *)(at + thread_bytes(plan) - plan->sum_bytes) };
+    r.ends = r.whole - 2 * SQUARE_SUMS;
+    r.sums = r.ends - block_rows(plan) * PANEL_ROWS;
     r.rows = r.panels + plan->columns * pass_steps(plan);
-    r.sums = (float *)r.rows + block_rows(plan) * slice_steps(plan);
     return r;
 }
-
-/* A tile of sums on its way to C. */
-typedef struct Finished {
-    const float *sums;
-    char *c;
-    int64_t stride, rows, columns;
-    TileEnd end;
-} Finished;
 
 INLINE void finish_rows(const Finished *f, int64_t columns, TileEnd end)
 {
     for (int64_t i = 0; i < f->rows; i++)
-#pragma GCC unroll 4
+#pragma GCC unroll 2
         for (int64_t j = 0; j < columns; j += LANES) {
             int64_t n = columns - j < LANES ? columns - j : LANES, at = i * f->stride + j;
-            Vec v = vec_load(f->sums + i * NR + j);
+            Vec v = vec_load(f->sums + i * PANEL_ROWS + j);
             if (end == TILE_ADD) v = vec_get(F32, f->c, at, n) + v;
             vec_put(end == TILE_ROUND ? BF16 : F32, f->c, at, n, v);
         }
 }
 
-INLINE void finish(const Finished *f)
+static void finish(Finished *f)
 {
-    if (f->columns < NR)
+    if (f->columns < PANEL_ROWS)
         finish_rows(f, f->columns, f->end);
     else if (f->end == TILE_ROUND)
-        finish_rows(f, NR, TILE_ROUND);
+        finish_rows(f, PANEL_ROWS, TILE_ROUND);
     else if (f->end == TILE_ADD)
-        finish_rows(f, NR, TILE_ADD);
+        finish_rows(f, PANEL_ROWS, TILE_ADD);
     else
-        finish_rows(f, NR, TILE_STORE);
+        finish_rows(f, PANEL_ROWS, TILE_STORE);
+    f->rows = 0;
 }
 
-/* One block of A over some steps. */
+/* One block of A and one pass along k. */
 typedef struct Block {
     int64_t row, rows;   /* of A */
     int64_t step, steps; /* of this pass */
-    int64_t columns;
+    int64_t edge;        /* the row from which on A was copied */
     TileEnd end;
     Target c;
 } Block;
 
-/* A slice of a block's rows: in place, or tiles in scratch. */
-typedef struct Slice {
-    AmxRows first;
-    int64_t next_rows; /* bytes */
-    int64_t edge;      /* the row from which on tiles lie elsewhere */
-    AmxRows last;
-} Slice;
+/* One panel of B. */
+typedef struct Panel {
+    const Word *at;
+    int64_t column, columns; /* of the rectangle */
+    bool streams;            /* comes from memory, and what follows it there is read next */
+} Panel;
 
-/* Rows at distances that are multiples of this would share few lines of the caches. */
-enum { CROWDED_BYTES = 4096 };
-
-static Slice slice_of(const Gemm *g, const Room *room, const Block *b, int64_t step, int64_t steps)
+/* Copies what of a block's rows cannot be read in place. */
+static void take_rows(const Gemm *g, const Room *room, Block *b)
 {
     const Factor *a = &g->p.a;
     const PackFrom from = { *a, g->p.m, g->p.k, true };
-    const int64_t tile = AMX_TILE_WORDS * (int64_t)sizeof(Word),
-                  bytes = a->stride * (int64_t)sizeof(bf16);
-    const int64_t tiles = amx_up(steps) / AMX_STEPS;
-    Slice s = { .first = { (const char *)room->rows, tile / MR, tile },
-                .next_rows = tiles * tile,
-                .edge = b->rows };
-    if (g->plan.rows_of_a != A_IN_PLACE || steps % AMX_STEPS || bytes % CROWDED_BYTES == 0) {
-        pack_amx_rows(&from, b->row, b->rows, step, steps, room->rows);
-        return s;
-    }
-    s.last = s.first;
-    s.first = (AmxRows){ (const char *)a->data + b->row * bytes + step * (int64_t)sizeof(Word),
-                         bytes, tile / MR };
-    s.next_rows = MR * bytes;
-    s.edge = b->rows / MR * MR;
-    if (s.edge < b->rows)
-        pack_amx_rows(&from, b->row + s.edge, b->rows - s.edge, step, steps, room->rows);
-    return s;
+    const bool in_place =
+        g->plan.rows_of_a == A_IN_PLACE && a->stride % 2 == 0 && b->steps % AMX_STEPS == 0;
+    b->edge = in_place ? b->rows / SQUARE_ROWS * SQUARE_ROWS : 0;
+    if (b->edge < b->rows)
+        pack_amx_rows(&from, b->row + b->edge, b->rows - b->edge, b->step, b->steps, room->rows);
 }
 
-/* All tiles of a block over one slice; the last slice finishes them. */
-static void multiply_slice(const Room *room, const Block *b, const Slice *a, int64_t from,
-                           int64_t steps, bool last)
+static AmxFactors group_of(const Gemm *g, const Room *room, const Block *b, int64_t i, int64_t from,
+                           const Word *panel)
 {
-    float ends[2][AMX_SUMS] __attribute__((aligned(64)));
-    float *sums = room->sums;
-    Finished before = { .rows = 0 };
-    const int64_t size = (int64_t)dtype_size(b->c.dtype);
-    int turn = 0;
-    for (int64_t j = 0; j < b->columns; j += NR) {
-        const Word *panel = room->panels + j * amx_up(b->steps) + from * NR;
-        AmxRows rows = a->first;
-        for (int64_t i = 0; i < b->rows; i += MR, sums += AMX_SUMS) {
-            if (from)
-                amx_load(sums, AMX_SUM_BYTES);
-            else
-                amx_clear();
-            amx_product(steps, i < a->edge ? rows : a->last, panel);
-            rows.at += a->next_rows;
-            if (!last) {
-                amx_store(sums, AMX_SUM_BYTES);
-                continue;
-            }
-            finish(&before);
-            before = (Finished){ .sums = ends[turn],
-                                 .c = (char *)b->c.c + (i * b->c.stride + j) * size,
-                                 .stride = b->c.stride,
-                                 .rows = b->rows - i < MR ? b->rows - i : MR,
-                                 .columns = b->columns - j < NR ? b->columns - j : NR,
-                                 .end = b->end };
-            amx_store(ends[turn], AMX_SUM_BYTES);
-            turn = !turn;
-        }
-    }
-    finish(&before);
+    const Factor *a = &g->p.a;
+    if (i < b->edge)
+        return amx_factors((const Word *)((const bf16 *)a->data + (b->row + i) * a->stride) +
+                               b->step + from,
+                           a->stride / 2, panel, PANEL_ROWS);
+    const int64_t steps = amx_up(b->steps);
+    return (AmxFactors){ .a = room->rows + (i - b->edge) * steps + from * MR,
+                         .b = panel,
+                         .a_row = AMX_STEPS,
+                         .a_next = AMX_TILE_WORDS,
+                         .a_below = steps * MR,
+                         .b_row = PANEL_ROWS };
 }
 
-static void multiply_block(const Gemm *g, const Room *room, const Block *b)
+/* A group of rows with a panel over a slice; the last one finishes it. */
+static void multiply_group(const Gemm *g, Room *room, const Block *b, const Panel *p, int64_t i,
+                           int64_t from, int64_t steps, Ahead *next)
 {
-    const int64_t n = (b->steps + AMX_SLICE_STEPS - 1) / AMX_SLICE_STEPS;
+    const bool last = from + steps >= b->steps, tall = b->rows - i > MR;
+    const AmxFactors x = group_of(g, room, b, i, from, p->at + from * PANEL_ROWS);
+    const int64_t size = (int64_t)dtype_size(b->c.dtype), calls = amx_up(steps) / AMX_STEPS;
+    float *sums = room->sums + i * PANEL_ROWS;
+    char *c = (char *)b->c.c + (i * b->c.stride + p->column) * size;
+    const int64_t rows = b->rows - i < SQUARE_ROWS ? b->rows - i : SQUARE_ROWS;
+    Ahead ahead = { 0 };
+    if (last) ahead = ahead_of(c, b->c.stride * size, p->columns * size, rows, calls);
+    if (from)
+        amx_group_load(sums);
+    else
+        amx_clear();
+    if (tall)
+        amx_square_add(2, 2, &x, steps, &ahead, next);
+    else
+        amx_square_add(1, 2, &x, steps, &ahead, next);
+    if (!last) {
+        amx_group_store(sums);
+        return;
+    }
+    if (room->before.rows) finish(&room->before);
+    sums = room->ends + room->turn * SQUARE_SUMS;
+    if (tall)
+        amx_square_store(2, 2, sums, PANEL_ROWS);
+    else
+        amx_square_store(1, 2, sums, PANEL_ROWS);
+    room->before = (Finished){ sums, c, b->c.stride, rows, p->columns, b->end };
+    room->turn = !room->turn;
+}
+
+/* What lies behind a slice of a panel is multiplied next. */
+static Ahead panel_ahead(const Block *b, const Panel *p, int64_t from, int64_t steps)
+{
+    const int64_t groups = (b->rows + SQUARE_ROWS - 1) / SQUARE_ROWS,
+                  bytes = steps * PANEL_ROWS * (int64_t)sizeof(Word);
+    if (!p->streams) return (Ahead){ 0 };
+    return ahead_of(p->at + (from + steps) * PANEL_ROWS, bytes, bytes, 1,
+                    groups * (amx_up(steps) / AMX_STEPS));
+}
+
+static void multiply_panel(const Gemm *g, Room *room, const Block *b, const Panel *p)
+{
+    const int64_t n = (b->steps + SLICE_STEPS - 1) / SLICE_STEPS;
     const int64_t most = amx_up((b->steps + n - 1) / n);
     for (int64_t from = 0; from < b->steps; from += most) {
         const int64_t steps = b->steps - from < most ? b->steps - from : most;
-        const Slice a = slice_of(g, room, b, b->step + from, steps);
-        multiply_slice(room, b, &a, from, steps, from + steps == b->steps);
+        Ahead next = panel_ahead(b, p, from, steps);
+        for (int64_t i = 0; i < b->rows; i += SQUARE_ROWS)
+            multiply_group(g, room, b, p, i, from, steps, &next);
     }
+}
+
+/* The panels of B of a rectangle for one pass: where they lie, or packed. */
+static bool panel_in_place(const Gemm *g, const Rectangle *r, int64_t j, int64_t steps)
+{
+    return g->p.b.in_panels && steps % AMX_STEPS == 0 && g->p.n - (r->column + j) >= PANEL_ROWS;
+}
+
+static void take_panels(const Gemm *g, const Room *room, const Rectangle *r, int64_t step,
+                        int64_t steps)
+{
+    const PackFrom from = { g->p.b, g->p.n, g->p.k, true };
+    for (int64_t j = 0; j < r->n_columns; j += PANEL_ROWS)
+        if (!panel_in_place(g, r, j, steps))
+            pack_amx_columns(&from, r->column + j,
+                             r->n_columns - j < PANEL_ROWS ? r->n_columns - j : PANEL_ROWS, step,
+                             steps, room->panels + j * amx_up(steps));
+}
+
+static Panel panel_of(const Gemm *g, const Room *room, const Rectangle *r, int64_t j, int64_t step,
+                      int64_t steps)
+{
+    const PackFrom from = { g->p.b, g->p.n, g->p.k, true };
+    const bool in_place = panel_in_place(g, r, j, steps);
+    return (Panel){ .at = in_place ? pack_panel_words(&from, r->column + j, step)
+                                   : room->panels + j * amx_up(steps),
+                    .column = j,
+                    .columns = r->n_columns - j < PANEL_ROWS ? r->n_columns - j : PANEL_ROWS,
+                    .streams = in_place && r->n_columns - j >= 2 * PANEL_ROWS };
 }
 
 static void multiply_rectangle(const Gemm *g, int thread, const Rectangle *r, Target t)
 {
     const Plan *plan = &g->plan;
-    const Room room = room_of(g, thread);
-    const PackFrom from = { g->p.b, g->p.n, g->p.k, true };
+    Room room = room_of(g, thread);
     const Target result = t;
     if (plan->through_f32) t = (Target){ room.whole, r->n_columns, F32 };
     amx_begin();
     for (int64_t step = r->from; step < r->to; step += plan->pass) {
         const int64_t steps = r->to - step < plan->pass ? r->to - step : plan->pass;
-        for (int64_t j = 0; j < r->n_columns; j += NR)
-            pack_amx_panel(&from, r->column + j, r->n_columns - j < NR ? r->n_columns - j : NR,
-                           step, steps, room.panels + j * amx_up(steps));
+        take_panels(g, &room, r, step, steps);
         const bool adds = r->add || step > r->from;
         Block b = { .step = step,
                     .steps = steps,
-                    .columns = r->n_columns,
                     .end = t.dtype == BF16 ? TILE_ROUND
                            : adds          ? TILE_ADD
                                            : TILE_STORE };
@@ -215,8 +254,13 @@ static void multiply_rectangle(const Gemm *g, int thread, const Rectangle *r, Ta
             b.rows = r->n_rows - i < block_rows(plan) ? r->n_rows - i : block_rows(plan);
             b.c = t;
             b.c.c = (char *)t.c + i * t.stride * (int64_t)dtype_size(t.dtype);
-            multiply_block(g, &room, &b);
+            take_rows(g, &room, &b);
+            for (int64_t j = 0; j < r->n_columns; j += PANEL_ROWS) {
+                const Panel p = panel_of(g, &room, r, j, step, steps);
+                multiply_panel(g, &room, &b, &p);
+            }
         }
+        finish(&room.before); /* before the next pass adds to it */
     }
     amx_end();
     if (plan->through_f32) round_rows(room.whole, r->n_rows, r->n_columns, &result);

@@ -120,50 +120,74 @@ INLINE void pack_fetch(const PackFrom *s, int64_t row, int64_t step)
     for (int i = 0; i < LANES; i++) __builtin_prefetch(at + i * apart);
 }
 
-/* pack_panel of a factor in panels: lines of each are copied as they come. */
+/* Asks for what pack_along_rows reads some steps later: rows lie too far apart to be foreseen. */
+enum { PACK_ROWS_AHEAD = 12 };
+
+INLINE void pack_rows_fetch(const PackFrom *s, int64_t row, int64_t step)
+{
+    const bf16 *at = (const bf16 *)s->f.data + 2 * step * s->f.stride + row;
+    __builtin_prefetch(at);
+    __builtin_prefetch(at + s->f.stride);
+}
+
+/* pack_columns of a factor in panels: lines of each are copied as they come. */
 INLINE void pack_panel_copy(const PackFrom *s, int64_t row, int64_t rows, int64_t step,
-                            int64_t steps, Word *to)
+                            int64_t steps, int64_t width, Word *to)
 {
     enum { AT_ONCE = NV <= PANEL_ROWS / LANES ? NV * LANES : PANEL_ROWS };
     const bool widens = s->f.dtype == BF16 && !s->pairs;
-    for (int64_t j = 0; j < NR; j += AT_ONCE) {
+    for (int64_t j = 0; j < width; j += AT_ONCE) {
         const int64_t first = (row + j) / PANEL_ROWS * PANEL_ROWS;
         const bool whole = j + AT_ONCE <= rows && pack_panel_rows(s, first) == PANEL_ROWS;
         const Word *at = whole ? pack_panel_words(s, first, step) + row + j - first : NULL;
         Word *out = to + j;
         int64_t k = 0;
         if (whole && !widens) {
-            for (; k < steps; k++, at += PANEL_ROWS, out += NR)
+            for (; k < steps; k++, at += PANEL_ROWS, out += width)
 #pragma GCC unroll 4
                 for (int v = 0; v < AT_ONCE; v += LANES) vec_store(out + v, vec_load(at + v));
         } else if (whole && step % 2 == 0) {
-            for (; k + 2 <= steps; k += 2, at += PANEL_ROWS, out += 2 * NR)
+            for (; k + 2 <= steps; k += 2, at += PANEL_ROWS, out += 2 * width)
 #pragma GCC unroll 4
                 for (int v = 0; v < AT_ONCE; v += LANES) {
                     const Vec pairs = vec_load(at + v);
                     vec_store(out + v, pack_low(pairs));
-                    vec_store(out + NR + v, pack_high(pairs));
+                    vec_store(out + width + v, pack_high(pairs));
                 }
         }
-        for (; k < steps; k++, out += NR)
+        for (; k < steps; k++, out += width)
             for (int64_t v = 0; v < AT_ONCE; v += LANES)
                 vec_store(out + v, pack_from_panels(s, row + j + v, step + k, rows - j - v));
     }
 }
 
-/* A panel of B, [steps][NR] words: columns [row, row + rows) of C, the missing ones 0. */
-INLINE void pack_panel(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
-                       Word *to)
+/* A part of B, [steps][width] words: columns [row, row + rows) of C, the missing ones 0. */
+INLINE void pack_columns(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
+                         int64_t width, Word *to)
 {
     if (s->f.in_panels) {
-        pack_panel_copy(s, row, rows, step, steps, to);
+        pack_panel_copy(s, row, rows, step, steps, width, to);
         return;
     }
-    for (int64_t j = 0; j < NR; j += LANES) {
+    for (int64_t j = 0; j < width; j += LANES) {
         int64_t n = rows - j < 0 ? 0 : rows - j < LANES ? rows - j : LANES;
+        if (!s->f.k_inner && s->pairs) { /* a line holds the columns of two vectors */
+            const int64_t more = rows - j - LANES;
+            for (int64_t k = 0; k < steps; k++) {
+                Word *at = to + k * width + j;
+                pack_rows_fetch(s, row + j, step + k + PACK_ROWS_AHEAD);
+                vec_store(at, pack_along_rows(s, row + j, step + k, n));
+                vec_store(at + LANES, pack_along_rows(s, row + j + LANES, step + k,
+                                                      more < 0       ? 0
+                                                      : more < LANES ? more
+                                                                     : LANES));
+            }
+            j += LANES;
+            continue;
+        }
         if (!s->f.k_inner) {
             for (int64_t k = 0; k < steps; k++)
-                vec_store(to + k * NR + j, pack_along_rows(s, row + j, step + k, n));
+                vec_store(to + k * width + j, pack_along_rows(s, row + j, step + k, n));
             continue;
         }
         for (int64_t k = 0; k < steps; k += LANES) {
@@ -172,9 +196,16 @@ INLINE void pack_panel(const PackFrom *s, int64_t row, int64_t rows, int64_t ste
             pack_square(s, row + j, n, step + k, steps - k, square);
 #pragma GCC unroll 16
             for (int i = 0; i < LANES; i++)
-                if (k + i < steps) vec_store(to + (k + i) * NR + j, square[i]);
+                if (k + i < steps) vec_store(to + (k + i) * width + j, square[i]);
         }
     }
+}
+
+/* A panel of B, [steps][NR] words. */
+INLINE void pack_panel(const PackFrom *s, int64_t row, int64_t rows, int64_t step, int64_t steps,
+                       Word *to)
+{
+    pack_columns(s, row, rows, step, steps, NR, to);
 }
 
 /* Panels of A without k_inner, `panel_words` apart and [steps][MR] each: vectors are written MR

@@ -68,21 +68,20 @@ typedef struct PanelTiles {
 static void panel_rows_group(const PanelRows *f, const PanelRoom *room, const PanelTiles *panel,
                              const Word *a, int64_t rows, Ahead *ahead)
 {
-    AmxFactors x = {
-        .a = a, .a_row = AMX_STEPS, .a_next = rows * AMX_STEPS, .b = panel->at, .b_row = PANEL_ROWS
-    };
+    AmxFactors x = amx_factors(a, AMX_STEPS, panel->at, PANEL_ROWS);
+    x.a_next = rows * AMX_STEPS;
     const int64_t left = amx_up(f->steps) - panel->whole;
     amx_clear();
     if (rows == MR)
-        amx_square_add(1, 2, &x, panel->whole, ahead);
+        amx_square_add(1, 2, &x, panel->whole, ahead, NULL);
     else
-        amx_square_add(2, 2, &x, panel->whole, ahead);
+        amx_square_add(2, 2, &x, panel->whole, ahead, NULL);
     x.a += panel->whole / AMX_STEPS * x.a_next;
     x.b = panel->rest;
     if (rows == MR)
-        amx_square_add(1, 2, &x, left, NULL);
+        amx_square_add(1, 2, &x, left, NULL, NULL);
     else
-        amx_square_add(2, 2, &x, left, NULL);
+        amx_square_add(2, 2, &x, left, NULL, NULL);
     if (rows == MR)
         amx_square_store(1, 2, room->sums, PANEL_ROWS);
     else

@@ -11,8 +11,7 @@
 #include "ops/gemm/pack.h"
 #include <stdatomic.h>
 
-/* Tiles are far faster than panels are packed, so that more rows are few. */
-enum { PANEL_PRODUCT_ROWS = TILES ? 256 : 48 };
+enum { PANEL_PRODUCT_ROWS = 48 };
 enum { STREAM_FROM = 4, STREAM_TO = 48 }; /* rows, whose sums go past the caches */
 
 /* Panels [from, to) of a task that nobody has taken, as from << 32 | to: one word, so that the

@@ -77,9 +77,12 @@ Plan plan_product(const Product *p, const Machine *machine, int n_threads)
     if (p->c_dtype == F32 && p->m * p->n <= SMALL_RESULT)
         plan.n_pieces = most(1, least(MAX_PIECES, plan.steps / PIECE_STEPS));
     int64_t piece = parts(plan.steps, plan.n_pieces);
+    const bool in_place = p->b.in_panels && machine->panel_block_bytes;
     plan.pass =
         most(1, least(up(parts(piece, parts(piece, MAX_PASS)), machine->lanes), plan.steps));
-    plan.block = machine->block_bytes / (plan.pass * (int64_t)sizeof(float));
+    if (in_place) plan.pass = plan.steps; /* nothing is packed, so no sums have to wait for it */
+    plan.block = (in_place ? machine->panel_block_bytes : machine->block_bytes) /
+                 (plan.pass * (int64_t)sizeof(float));
     plan.block = most(plan.block / machine->tile_rows, 8) * machine->tile_rows;
     plan.through_f32 = p->c_dtype == BF16 && plan.steps > plan.pass;
     choose_tasks(&plan, p, machine, n_threads);

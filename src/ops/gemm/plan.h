@@ -9,8 +9,9 @@ typedef enum RowsOfA { A_IN_PLACE, A_COPIED, A_PACKED } RowsOfA;
 /* What the blocking needs to know of an instruction set. */
 typedef struct Machine {
     int tile_rows, tile_columns, lanes;
-    bool pairs;           /* bf16 are multiplied in pairs */
-    int64_t block_bytes;  /* of A, to stay in the second level cache */
+    bool pairs;                /* bf16 are multiplied in pairs */
+    int64_t block_bytes;       /* of A, to stay in the second level cache */
+    int64_t panel_block_bytes; /* the same where weights in panels are read in place; or 0 */
     int64_t most_columns; /* of a task: packed B of a task is at most MAX_PASS * that many words */
     int64_t good_rows;    /* of a task, to make packing B worth while */
 } Machine;
