@@ -185,6 +185,16 @@ static void check_rows_alone(CpuLevel level)
         check_panels(level, BF16, F32, &panel_sizes[i]);
         if (level != CPU_AMX) check_panels(level, F32, F32, &panel_sizes[i]);
     }
+    /* Tiles of AMX are summed along k in one pass, so prompts, too, have the bits of their tokens:
+     * in blocks of rows, slices of k, and panels that are read in place or copied. */
+    static const Sizes prompt_sizes[] = {
+        { 49, 32, 64 }, { 291, 70, 1100 }, { 100, 96, 1600 }, { 270, 40, 544 }, { 129, 33, 7000 }
+    };
+    if (level == CPU_AMX)
+        for (size_t i = 0; i < sizeof prompt_sizes / sizeof *prompt_sizes; i++) {
+            check_panels(level, BF16, BF16, &prompt_sizes[i]);
+            check_panels(level, BF16, F32, &prompt_sizes[i]);
+        }
 }
 
 TEST(few_rows_have_the_bits_of_each_alone_portable)

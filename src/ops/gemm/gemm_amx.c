@@ -59,9 +59,15 @@ static int64_t block_rows(const Plan *plan)
     return (rows + SQUARE_ROWS - 1) / SQUARE_ROWS * SQUARE_ROWS;
 }
 
+/* Of a panel that is not whole, at least. */
+static int64_t packed_columns(const Plan *plan)
+{
+    return plan->panels_in_place ? PANEL_ROWS : plan->columns;
+}
+
 static size_t thread_bytes(const Plan *plan)
 {
-    return sizeof(Word) * (size_t)((plan->columns + block_rows(plan)) * pass_steps(plan) +
+    return sizeof(Word) * (size_t)((packed_columns(plan) + block_rows(plan)) * pass_steps(plan) +
                                    block_rows(plan) * PANEL_ROWS + 2 * SQUARE_SUMS) +
            plan->sum_bytes;
 }
@@ -74,7 +80,7 @@ static Room room_of(const Gemm *g, int thread)
                .whole = (float *)(at + thread_bytes(plan) - plan->sum_bytes) };
     r.ends = r.whole - 2 * SQUARE_SUMS;
     r.sums = r.ends - block_rows(plan) * PANEL_ROWS;
-    r.rows = r.panels + plan->columns * pass_steps(plan);
+    r.rows = r.panels + packed_columns(plan) * pass_steps(plan);
     return r;
 }
 
@@ -204,30 +210,35 @@ static void multiply_panel(const Gemm *g, Room *room, const Block *b, const Pane
     }
 }
 
-/* The panels of B of a rectangle for one pass: where they lie, or packed. */
-static bool panel_in_place(const Gemm *g, const Rectangle *r, int64_t j, int64_t steps)
+static bool panel_in_place(const Gemm *g, int64_t column)
 {
-    return g->p.b.in_panels && steps % AMX_STEPS == 0 && g->p.n - (r->column + j) >= PANEL_ROWS;
+    return g->plan.panels_in_place && g->p.n - column >= PANEL_ROWS;
 }
 
+static Word *packed_panel(const Gemm *g, const Room *room, int64_t j, int64_t steps)
+{
+    return g->plan.panels_in_place ? room->panels : room->panels + j * amx_up(steps);
+}
+
+/* Packs what of a rectangle's panels of B cannot be read in place, for one pass. */
 static void take_panels(const Gemm *g, const Room *room, const Rectangle *r, int64_t step,
                         int64_t steps)
 {
     const PackFrom from = { g->p.b, g->p.n, g->p.k, true };
     for (int64_t j = 0; j < r->n_columns; j += PANEL_ROWS)
-        if (!panel_in_place(g, r, j, steps))
+        if (!panel_in_place(g, r->column + j))
             pack_amx_columns(&from, r->column + j,
                              r->n_columns - j < PANEL_ROWS ? r->n_columns - j : PANEL_ROWS, step,
-                             steps, room->panels + j * amx_up(steps));
+                             steps, packed_panel(g, room, j, steps));
 }
 
 static Panel panel_of(const Gemm *g, const Room *room, const Rectangle *r, int64_t j, int64_t step,
                       int64_t steps)
 {
     const PackFrom from = { g->p.b, g->p.n, g->p.k, true };
-    const bool in_place = panel_in_place(g, r, j, steps);
+    const bool in_place = panel_in_place(g, r->column + j);
     return (Panel){ .at = in_place ? pack_panel_words(&from, r->column + j, step)
-                                   : room->panels + j * amx_up(steps),
+                                   : packed_panel(g, room, j, steps),
                     .column = j,
                     .columns = r->n_columns - j < PANEL_ROWS ? r->n_columns - j : PANEL_ROWS,
                     .streams = in_place && r->n_columns - j >= 2 * PANEL_ROWS };

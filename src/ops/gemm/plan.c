@@ -74,13 +74,14 @@ Plan plan_product(const Product *p, const Machine *machine, int n_threads)
     plan.rows_of_a = !p->a.k_inner ? A_PACKED : in_words ? A_IN_PLACE : A_COPIED;
     plan.steps = plan.pairs ? parts(p->k, 2) : p->k;
     plan.n_pieces = 1;
-    if (p->c_dtype == F32 && p->m * p->n <= SMALL_RESULT)
+    const bool in_place = p->b.in_panels && machine->panel_block_bytes;
+    if (!in_place && p->c_dtype == F32 && p->m * p->n <= SMALL_RESULT)
         plan.n_pieces = most(1, least(MAX_PIECES, plan.steps / PIECE_STEPS));
     int64_t piece = parts(plan.steps, plan.n_pieces);
-    const bool in_place = p->b.in_panels && machine->panel_block_bytes;
     plan.pass =
         most(1, least(up(parts(piece, parts(piece, MAX_PASS)), machine->lanes), plan.steps));
     if (in_place) plan.pass = plan.steps; /* nothing is packed, so no sums have to wait for it */
+    plan.panels_in_place = in_place && plan.steps % machine->lanes == 0;
     plan.block = (in_place ? machine->panel_block_bytes : machine->block_bytes) /
                  (plan.pass * (int64_t)sizeof(float));
     plan.block = most(plan.block / machine->tile_rows, 8) * machine->tile_rows;

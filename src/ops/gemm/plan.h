@@ -26,6 +26,7 @@ typedef struct Plan {
     int64_t rows, columns;     /* of C per task */
     int64_t n_rows, n_columns; /* tasks */
     int64_t n_pieces;          /* of k, each with its own sums, added in order at the end */
+    bool panels_in_place;      /* whole panels of weights are read where they lie */
     bool through_f32;          /* bf16 results are summed over passes in scratch first */
     size_t panel_bytes, block_bytes, edge_bytes, sum_bytes; /* scratch of one thread */
     size_t piece_bytes;                                     /* scratch of one piece */
