@@ -9,6 +9,7 @@
 #include "tensor/dims.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 typedef struct Layer {
     const char *name;
@@ -28,10 +29,11 @@ typedef struct Way {
 
 static const Way ways[] = { { 'F', "*k,nk->*n" }, { 'D', "*n,nk->*k" }, { 'W', "*n,*k->nk" } };
 
-static Tensor filled(Arena *a, Dtype t, int64_t rows, int64_t columns)
+/* In large pages, as the memory of programs is. */
+static Tensor filled(Dtype t, int64_t rows, int64_t columns)
 {
     Tensor made = { .dtype = t, .n_dims = 2, .size = { rows, columns } };
-    made.data = arena_alloc(a, tensor_bytes(&made));
+    made.data = fresh_bytes(tensor_bytes(&made));
     for (int64_t i = 0; i < rows * columns; i++)
         dtype_set(t, made.data, i, (double)(i * 7919 % 1000) / 500 - 1);
     return made;
@@ -42,9 +44,8 @@ static double measure(const Layer *layer, const Way *way, int64_t tokens, Dtype 
                       Pool *pool)
 {
     Arena *arena = arena_new();
-    Tensor x = filled(arena, t, tokens, layer->in), y = filled(arena, t, tokens, layer->out);
-    Tensor w = filled(arena, t, layer->out, layer->in),
-           dw = filled(arena, F32, layer->out, layer->in);
+    Tensor x = filled(t, tokens, layer->in), y = filled(t, tokens, layer->out),
+           w = filled(t, layer->out, layer->in), dw = filled(F32, layer->out, layer->in);
     Tensor in[2], out;
     if (way->name == 'F') in[0] = x, in[1] = w, out = y;
     if (way->name == 'D') in[0] = y, in[1] = w, out = x;
@@ -59,14 +60,18 @@ static double measure(const Layer *layer, const Way *way, int64_t tokens, Dtype 
     const KernelDef *k = kernel_find("contract", "cpu", level, &l);
     double flops = 2.0 * (double)tokens * (double)(layer->out * layer->in), best = 0;
     if (k) {
-        l.scratch = arena_alloc(arena, k->scratch(&l, pool_size(pool)) + 64);
+        const size_t bytes = k->scratch(&l, pool_size(pool)) + 64;
+        l.scratch = fresh_bytes(bytes);
         for (int r = 0; r < 4; r++) {
             double start = thread_seconds();
             k->run(&l);
             double rate = flops / (thread_seconds() - start);
             if (rate > best) best = rate;
         }
+        munmap(l.scratch, bytes);
     }
+    const Tensor *const all[] = { &x, &y, &w, &dw };
+    for (int i = 0; i < 4; i++) munmap(all[i]->data, tensor_bytes(all[i]));
     arena_free(arena);
     return best;
 }
