@@ -278,6 +278,12 @@ FAMILIES = {
     "exaone_moe_listed": ("ExaoneMoe", LLAMA | dict(head_dim=16, num_experts=6, num_shared_experts=1, num_experts_per_tok=3, moe_intermediate_size=24, n_group=3,
                                                      topk_group=2, sliding_window=24, mlp_layer_types=["sparse", "dense", "sparse"])),
     "flex_olmo": ("FlexOlmo", LLAMA | dict(num_experts=5, num_experts_per_tok=2)),
+    "sarvam_moe": ("SarvamMoE", LLAMA | ROUTED | dict(head_dim=12, attention_bias=True)),
+    "sarvam_moe_bare": ("SarvamMoE", LLAMA | ROUTED | dict(head_dim=16, first_k_dense_replace=2, use_qk_norm=False, norm_topk_prob=False, tie_word_embeddings=True) | rope(
+        "linear", factor=4.0, partial_rotary_factor=0.5)),
+    "sarvam_mla": ("SarvamMLA", LATENT | ROUTED | dict(attention_bias=True)),
+    "sarvam_mla_yarn": ("SarvamMLA", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=0) | rope(
+        "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "kolibri1": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40,
                                                      sliding_window=24, num_hidden_layers=5)),
     "kolibri1_full": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=12, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16,
@@ -308,7 +314,7 @@ PACKED = {
 }
 
 # Folders with blocks for later tokens: of which family, and how many.
-AHEAD = {"deepseek_v3_ahead": ("deepseek_v3", 1), "glm4_moe_ahead": ("glm4_moe", 2)}
+AHEAD = {"deepseek_v3_ahead": ("deepseek_v3", 1), "glm4_moe_ahead": ("glm4_moe", 2), "sarvam_mla_ahead": ("sarvam_mla", 1)}
 
 def drawn(seed):
     """A family of the table with other sizes, and with other values of the options that it has."""
@@ -526,7 +532,8 @@ def check(name, work):
     torch.manual_seed(0)
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
                "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
-               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig")}
+               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
+               "SarvamMoE": ("Glm4MoeForCausalLM", "SarvamMoEConfig"), "SarvamMLA": ("DeepseekV3ForCausalLM", "SarvamMLAConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
     for parameter in model.parameters():  # far from the defaults: norms and biases, too

@@ -303,6 +303,10 @@ static const char *const families[] = {
             "\"shared_expert_intermediate_size\": 8, \"sliding_window\": 3, \"layer_types\": "
             "[\"sliding_attention\", \"full_attention\", \"sliding_attention\", "
             "\"full_attention\"]",
+    MEMBERS ROUTED "\"model_type\": \"sarvam_moe\", \"head_dim\": 4, \"attention_bias\": true, "
+                   "\"first_k_dense_replace\": 1",
+    LATENT ROUTED "\"model_type\": \"sarvam_mla\", \"v_head_dim\": 6, "
+                  "\"first_k_dense_replace\": 1",
     SIZES "\"num_key_value_heads\": 1, \"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, "
           "\"v_head_dim\": 4, \"sliding_window\": 3, \"n_routed_experts\": 4, "
           "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"attention_bias\": true, "

@@ -554,6 +554,22 @@ static const Pair pairs[] = {
                        "[{window: 513, sparse: true}], mixture: {score: sigmoid, n_experts: 4, "
                        "top_k: 2, hidden: 6, shared_hidden: 10, normalize: false, by_logits: true, "
                        "balance_rate: 0.001}" },
+    { SIZES "\"model_type\": \"sarvam_moe\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+            "\"first_k_dense_replace\": 1, \"use_qkv_bias\": true, \"score_function\": \"sigmoid\"",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, qk_norm: head, qkv_bias: true, rope: {base: 8000000.0}, layers: [{}, "
+      "{sparse: true, count: 3}], mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
+      "shared_hidden: 6, factor: 2.5, balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"sarvam_mla\", \"head_dim\": 8, \"first_k_dense_replace\": 1, "
+             "\"rope_scaling\": {\"type\": \"deepseek_yarn\", \"factor\": 4.0, "
+             "\"original_max_position_embeddings\": 8, \"mscale\": 1.0, \"mscale_all_dim\": 1.0}",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-6}, attention_scale: 0.5292845159284535, rope: {kind: yarn, factor: 4.0, "
+      "original: 8, attention: 1.0}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, "
+      "layers: [{}, {sparse: true, count: 3}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, "
+      "hidden: 6, shared_hidden: 6, factor: 1.5, n_groups: 4, top_groups: 2, balance_rate: "
+      "0.001}" },
     { SIZES "\"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, \"v_head_dim\": 4, "
             "\"sliding_window_size\": 4, \"n_routed_experts\": 4, \"num_experts_per_tok\": 2, "
             "\"moe_intermediate_size\": 6, \"n_group\": 2",

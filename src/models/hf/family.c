@@ -10,6 +10,7 @@
 #define GEMMA2 GEMMA, .sandwich = true, .soft_caps = true, .heads_divide_width = true
 #define SHARED_EXPERTS .shared_experts = true, .experts_key = "n_routed_experts", .shared_key = "n_shared_experts", .factor_key = "routed_scaling_factor"
 #define DENSE_FIRST .first_sparse_key = "first_k_dense_replace"
+#define SARVAM SHARED_EXPERTS, DENSE_FIRST, .other_experts_key = "num_experts", .other_shared_key = "num_shared_experts", .norm_topk_prob = true, .factor = 2.5
 static const HfSpaceKeys mamba_keys = { "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias",
                                         .n_heads = 128, .n_state = 256, .n_groups = 1, .expand = "mamba_expand" },
                          falcon_keys = { "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias",
@@ -342,10 +343,17 @@ const HfFamily hf_families[] = {
       .local_theta = 10000, .rotary_share = 0.334, .local_share = 0.334, .activation = "silu" },
     { "kolibri1", "Kolibri1ForCausalLM", "Kolibri1DecoderLayer", hf_kolibri_names, hf_llama_names,
       .sparse = true, .no_dense = true, .shared_experts = true, .by_logits = true, .no_expert_groups = true, .sandwich = true, .qk_norm = true, .windows = HF_WINDOW_HYBRID, .needs_window = true,
-      .experts_key = "num_local_experts", .shared_width_key = "shared_expert_intermediate_size", .pattern_key = "",
+      .experts_key = "num_local_experts", .other_experts_key = "num_experts", .shared_width_key = "shared_expert_intermediate_size", .pattern_key = "",
       .vocab_size = 128000, .n_heads = 48, .n_key_heads = 4, .theta = 10000, .eps = 1e-6, .max_positions = 262144, .head_width = 128, .window = 513, .pattern = 5, .activation = "silu" },
+    { "sarvam_moe", "SarvamMoEForCausalLM", "SarvamMoEDecoderLayer", hf_sarvam_names, hf_llama_names,
+      .sparse = true, SARVAM, .dialect = &hf_sarvam_moe, .qkv_alone = true, .keys = { .attention_bias = true, .use_qkv_bias = true, .use_qk_norm = true, .num_nextn_predict_layers = true },
+      .vocab_size = 262144, .n_heads = 64, .n_key_heads = 4, .theta = 8000000, .eps = 1e-6, .max_positions = 131072, .head_width = 64, .rotary_share = 1, .activation = "silu" },
+    { "sarvam_mla", "SarvamMLAForCausalLM", "SarvamMLADecoderLayer", hf_latent_names, hf_llama_names,
+      .latent = true, .own_queries = true, .interleaved = true, .sparse = true, SARVAM, .dialect = &hf_sarvam_mla, .keys = { .attention_bias = true, .num_nextn_predict_layers = true },
+      .vocab_size = 262144, .n_heads = 64, .theta = 10000, .eps = 1e-6, .max_positions = 4096, .activation = "silu" },
     { 0 },
 };
+#undef SARVAM
 #undef GLM
 #undef GEMMA2
 #undef GEMMA

@@ -639,6 +639,20 @@ const HfName hf_kolibri_names[] = {
     { 0 },
 };
 
+const HfName hf_sarvam_names[] = {
+    { "transformer.wte.*", "model.word_embeddings.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.attention.query_key_value.*", HF_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.attention.query_key_value.*", HF_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.attention.query_key_value.*", HF_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.attention.dense.*", HF_SAME },
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.attention.query_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.attention.key_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.expert_bias", HF_SAME },
+    SIGMOID_ROUTER,
+    NEXTN,
+    { 0 },
+};
+
 const HfName hf_bigcode_names[] = {
     { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_QUERIES },
     { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_KEYS },
