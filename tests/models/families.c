@@ -307,6 +307,8 @@ static const char *const families[] = {
                    "\"first_k_dense_replace\": 1",
     LATENT ROUTED "\"model_type\": \"sarvam_mla\", \"v_head_dim\": 6, "
                   "\"first_k_dense_replace\": 1",
+    MEMBERS "\"model_type\": \"lfm3\", \"head_dim\": 8, \"sliding_window\": 3, \"layer_types\": "
+            "[\"conv\", \"sliding_attention\", \"full_attention\", \"conv\"]",
     SIZES "\"num_key_value_heads\": 1, \"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, "
           "\"v_head_dim\": 4, \"sliding_window\": 3, \"n_routed_experts\": 4, "
           "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"attention_bias\": true, "

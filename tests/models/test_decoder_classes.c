@@ -570,6 +570,20 @@ static const Pair pairs[] = {
       "layers: [{}, {sparse: true, count: 3}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, "
       "hidden: 6, shared_hidden: 6, factor: 1.5, n_groups: 4, top_groups: 2, balance_rate: "
       "0.001}" },
+    { SIZES "\"model_type\": \"lfm3\", \"head_dim\": 8, \"sliding_window\": 5", DECODER_SETTINGS
+      "norm: {eps: 1e-5}, norm_behind: true, qk_norm: head, head_width: 8, attention_gate: head, "
+      "short_conv: {width: 7}, rope: {base: 1000000.0, width: 4, proportional: true}, layers: "
+      "[{count: 2, conv: true}, {}, {conv: true}]" },
+    { SIZES
+      "\"model_type\": \"lfm3\", \"head_dim\": 4, \"sliding_window\": 5, "
+      "\"use_sandwich_norm\": false, \"use_attention_gate\": false, \"conv_L_cache\": 3, "
+      "\"layer_types\": [\"conv\", \"sliding_attention\", \"conv\", \"full_attention\"], "
+      "\"attention_bias\": true, \"rope_parameters\": {\"sliding_attention\": {\"rope_type\": "
+      "\"default\"}, \"full_attention\": {\"rope_theta\": 500.0}}",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-5}, qk_norm: head, qkv_bias: true, out_bias: true, short_conv: {width: 3}, "
+      "rope: {base: 500.0}, layers: [{conv: true}, {window: 5, rope: {base: 1000000.0}}, {conv: "
+      "true}, {}]" },
     { SIZES "\"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, \"v_head_dim\": 4, "
             "\"sliding_window_size\": 4, \"n_routed_experts\": 4, \"num_experts_per_tok\": 2, "
             "\"moe_intermediate_size\": 6, \"n_group\": 2",

@@ -481,6 +481,23 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           "embedding_dropout: 0.1 is not known; only 0.0 is" },
         { "sarvam_mla", LATENT ROUTED "\"rope_interleave\": false",
           "rope_interleave: false is not known; only true is" },
+        { "lfm3", "\"layer_types\": [\"conv\", \"chunked_attention\"]",
+          "each layer is of type full_attention, sliding_attention or conv" },
+        { "lfm3", "\"layer_types\": [\"conv\"]", "each layer is of type full_attention, sliding" },
+        { "lfm3", "\"sliding_window\": null",
+          "sliding_window: null is not known; only positive integers are" },
+        { "lfm3",
+          "\"layer_types\": [\"conv\", \"full_attention\"], \"rope_parameters\": "
+          "{\"sliding_attention\": {\"rope_theta\": 5.0}}",
+          "rope_parameters: each type of layer needs its own" },
+        { "lfm3",
+          "\"layer_types\": [\"conv\", \"full_attention\"], \"rope_parameters\": "
+          "{\"full_attention\": {\"rope_type\": \"yarn\"}}",
+          "rope_type: known are default and proportional" },
+        { "lfm3",
+          "\"layer_types\": [\"conv\", \"full_attention\"], \"rope_parameters\": "
+          "{\"full_attention\": {\"rope_theta\": -1.0}}",
+          "rope_theta must be above 0" },
         { "kolibri1", KOLIBRI "\"sliding_window\": 0",
           "sliding_window: 0 is not known; only positive integers are" },
         { "kolibri1", KOLIBRI "\"sliding_window\": null",

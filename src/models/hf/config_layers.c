@@ -197,9 +197,9 @@ Error *hf_read_layers(HfReading *r)
             continue;
         }
         const HfFamily *f = r->family;
-        TRY(f->linear || f->state_space || f->selective || f->short_conv
-                ? hf_read_mixer(r, i, &mixer)
-                : is_local(r, i, &local));
+        const bool has_mixers = f->linear || f->state_space || f->selective || f->short_conv;
+        if (has_mixers) TRY(hf_read_mixer(r, i, &mixer));
+        if (!has_mixers || (f->windows && mixer == MIXER_ATTENTION)) TRY(is_local(r, i, &local));
         const int64_t own = local ? window : 0;
         layer[i] = (DecoderLayer){ .mixer = mixer,
                                    .window = own,

@@ -201,6 +201,41 @@ static Error *read_by_type(const HfReading *r, const Yaml *all, RopeScaling *ful
     return read_of_type(r, all, "sliding_attention", f->local_theta, f->local_share, local);
 }
 
+static Error *wrong_rope(const HfReading *r, const Yaml *p, const char *why)
+{
+    return error_new("%s: rope_parameters: %s", yaml_place(r->arena, p), why);
+}
+
+Error *hf_read_typed_rope(const HfReading *r, const HfTypedRope *silent, int64_t head,
+                          RopeScaling *out)
+{
+    const Yaml *all = r->c.rope_parameters, *p = yaml_get(all, silent->type);
+    const bool is_silent = !all || all->type != YAML_MAP;
+    const Yaml *kind = yaml_get(p, "rope_type");
+    const char *type = kind && kind->type == YAML_STRING ? kind->text : "default";
+    if (is_silent && silent->share > 0) type = "proportional";
+    const double theta = hf_number(r->root, "rope_theta", r->family->theta),
+                 of_whole = hf_number(r->root, "partial_rotary_factor", 1);
+    *out = (RopeScaling){ .attention = 1 };
+    out->base = hf_number(p, "rope_theta", is_silent ? silent->theta : theta);
+    if (!is_silent && (!p || p->type != YAML_MAP))
+        return wrong_rope(r, all, "each type of layer needs its own");
+    if (!(out->base > 0)) return wrong_rope(r, p, "rope_theta must be above 0");
+    if (!strcmp(type, "default")) return NULL;
+    if (strcmp(type, "proportional") != 0)
+        return wrong_rope(r, kind, "rope_type: known are default and proportional");
+    const double share =
+        hf_number(p, "partial_rotary_factor", is_silent ? silent->share : of_whole);
+    const int64_t turning = share > 0 && share <= 1 ? 2 * (int64_t)(share * (double)head / 2) : 0;
+    if (!turning)
+        return wrong_rope(r, p ? p : r->root, "partial_rotary_factor must leave what turns");
+    if (turning < head) out->width = turning, out->proportional = true;
+    out->factor = hf_number(p, "factor", 1);
+    if (!(out->factor > 0)) return wrong_rope(r, p, "factor must be above 0");
+    if (out->factor != 1) out->kind = ROPE_LINEAR;
+    return NULL;
+}
+
 /* transformers 5 keeps the parameters of each type of layer apart where they differ. */
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
 {

@@ -349,28 +349,41 @@ const HfName hf_jamba_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define SHORT_CONV \
+    { "transformer.h.%.attention_norm.*", "model.layers.%.operator_norm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.ffn_norm.*", HF_SAME }, \
+    { "transformer.h.%.short_conv.front_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_FRONT }, \
+    { "transformer.h.%.short_conv.back_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_BACK }, \
+    { "transformer.h.%.short_conv.value.*", "model.layers.%.conv.in_proj.*", HF_CONV_VALUES }, \
+    { "transformer.h.%.short_conv.value_conv.weight", "model.layers.%.conv.conv.weight", HF_CONV }, \
+    { "transformer.h.%.short_conv.value_conv.bias", "model.layers.%.conv.conv.bias", HF_SAME }, \
+    { "transformer.h.%.short_conv.c_proj.*", "model.layers.%.conv.out_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.w1.*", HF_SAME }, \
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.w3.*", HF_SAME }, \
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.w2.*", HF_SAME }, \
+    { "transformer.lm_head_norm.*", "model.embedding_norm.*", HF_SAME }
+/* clang-format on */
+
 const HfName hf_lfm2_names[] = {
-    { "transformer.h.%.attention_norm.*", "model.layers.%.operator_norm.*", HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "model.layers.%.ffn_norm.*", HF_SAME },
+    SHORT_CONV,
     { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.*", HF_SAME },
     { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_layernorm.*", HF_SAME },
     { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.out_proj.*", HF_SAME },
-    { "transformer.h.%.short_conv.front_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_FRONT },
-    { "transformer.h.%.short_conv.back_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_BACK },
-    { "transformer.h.%.short_conv.value.*", "model.layers.%.conv.in_proj.*", HF_CONV_VALUES },
-    { "transformer.h.%.short_conv.value_conv.weight", "model.layers.%.conv.conv.weight", HF_CONV },
-    { "transformer.h.%.short_conv.value_conv.bias", "model.layers.%.conv.conv.bias", HF_SAME },
-    { "transformer.h.%.short_conv.c_proj.*", "model.layers.%.conv.out_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.w1.*", HF_SAME },
-    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.w3.*", HF_SAME },
-    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.w2.*", HF_SAME },
-    { "transformer.lm_head_norm.*", "model.embedding_norm.*", HF_SAME },
     { "transformer.h.%.mlp.router.balance", "model.layers.%.feed_forward.expert_bias", HF_SAME },
     { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.gate.*", HF_SAME },
     { "transformer.h.%.mlp.experts.W.*", "model.layers.%.feed_forward.experts.#.w1.*", HF_EXPERTS },
     { "transformer.h.%.mlp.experts.V.*", "model.layers.%.feed_forward.experts.#.w3.*", HF_EXPERTS },
     { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.feed_forward.experts.#.w2.*",
       HF_EXPERTS },
+    { 0 },
+};
+
+const HfName hf_lfm3_names[] = {
+    SHORT_CONV,
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.gate_proj.*", HF_SAME },
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_operator_norm.*", HF_SAME },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_ffn_norm.*", HF_SAME },
     { 0 },
 };
 
@@ -727,6 +740,7 @@ const HfName hf_opt_names[] = {
 #undef OUT_OF_GPTJ
 #undef BACKBONE
 #undef STATE_SPACE
+#undef SHORT_CONV
 #undef LINEAR_ATTENTION
 #undef SHARED_EXPERT
 #undef NEXTN

@@ -116,7 +116,9 @@ static void put_attention_type(Text *item, const DecoderLayer *l, int64_t i)
 static void put_conv_type(Text *item, const DecoderLayer *l, int64_t i)
 {
     (void)i;
-    text_puts(item, l->mixer == MIXER_CONV ? "\"conv\"" : "\"full_attention\"");
+    text_puts(item, l->mixer == MIXER_CONV ? "\"conv\""
+                    : l->window            ? "\"sliding_attention\""
+                                           : "\"full_attention\"");
 }
 
 static void put_block_type(Text *item, const DecoderLayer *l, int64_t i)
@@ -156,6 +158,48 @@ static void put_both_ropes(Text *t, const Decoder *d, const RopeScaling *full,
     text_add(t, both.ptr, both.len);
     text_putc(t, '}');
     text_free(&both);
+}
+
+/* A share that gives the width again: there the product is cut to whole pairs. */
+static double share_of(int64_t width, int64_t head)
+{
+    const double share = (double)width / (double)head;
+    return 2 * (int64_t)(share * (double)head / 2) < width ? nextafter(share, 1) : share;
+}
+
+static void put_typed_rope(Text *t, const char *type, const RopeScaling *s, int64_t head)
+{
+    Text r = { 0 };
+    const bool is_plain = s->kind == ROPE_PLAIN && !s->width;
+    text_putc(&r, '{');
+    hf_put_double(&r, "rope_theta", s->base);
+    hf_put_text(&r, "rope_type", is_plain ? "default" : "proportional");
+    if (!is_plain)
+        hf_put_double(&r, "partial_rotary_factor", s->width ? share_of(s->width, head) : 1);
+    if (s->kind == ROPE_LINEAR) hf_put_double(&r, "factor", s->factor);
+    hf_put_key(t, type);
+    text_add(t, r.ptr, r.len);
+    text_putc(t, '}');
+    text_free(&r);
+}
+
+void hf_put_typed_ropes(Text *t, const Decoder *d)
+{
+    const DecoderLayer *of_type[2] = { NULL, NULL }; /* with a window, and without */
+    Text ropes = { 0 };
+    for (int64_t i = d->n_layer - 1; i >= 0; i--)
+        if (d->layer[i].n_rope) of_type[!d->layer[i].window] = &d->layer[i];
+    text_putc(&ropes, '{');
+    for (int k = 0; k < 2; k++) {
+        const DecoderLayer *l = of_type[k];
+        const RopeScaling plain = { .base = k ? 1e6 : 1e4 };
+        put_typed_rope(&ropes, k ? "full_attention" : "sliding_attention", l ? l->rope : &plain,
+                       l ? decoder_head_width_of(d, l) : d->head_width);
+    }
+    hf_put_key(t, "rope_parameters");
+    text_add(t, ropes.ptr, ropes.len);
+    text_putc(t, '}');
+    text_free(&ropes);
 }
 
 void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
