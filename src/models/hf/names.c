@@ -719,23 +719,35 @@ const HfName hf_mpt_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define OF_BART(model) \
+    { "transformer.wte.*", model ".embed_tokens.*", HF_SAME }, \
+    { "transformer.wpe.*", model ".embed_positions.*", HF_SAME }, \
+    { "transformer.h.%.attention_norm.*", model ".layers.%.self_attn_layer_norm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_norm.*", model ".layers.%.final_layer_norm.*", HF_SAME }, \
+    { "transformer.h.%.attn.q_attn.*", model ".layers.%.self_attn.q_proj.*", HF_SAME }, \
+    { "transformer.h.%.attn.k_attn.*", model ".layers.%.self_attn.k_proj.*", HF_SAME }, \
+    { "transformer.h.%.attn.v_attn.*", model ".layers.%.self_attn.v_proj.*", HF_SAME }, \
+    { "transformer.h.%.attn.c_proj.*", model ".layers.%.self_attn.out_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_fc.*", model ".layers.%.fc1.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_proj.*", model ".layers.%.fc2.*", HF_SAME }
+/* clang-format on */
+
 const HfName hf_opt_names[] = {
-    { "transformer.wte.*", "model.decoder.embed_tokens.*", HF_SAME },
-    { "transformer.wpe.*", "model.decoder.embed_positions.*", HF_SAME },
-    { "transformer.h.%.attention_norm.*", "model.decoder.layers.%.self_attn_layer_norm.*",
-      HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "model.decoder.layers.%.final_layer_norm.*", HF_SAME },
-    { "transformer.h.%.attn.q_attn.*", "model.decoder.layers.%.self_attn.q_proj.*", HF_SAME },
-    { "transformer.h.%.attn.k_attn.*", "model.decoder.layers.%.self_attn.k_proj.*", HF_SAME },
-    { "transformer.h.%.attn.v_attn.*", "model.decoder.layers.%.self_attn.v_proj.*", HF_SAME },
-    { "transformer.h.%.attn.c_proj.*", "model.decoder.layers.%.self_attn.out_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.c_fc.*", "model.decoder.layers.%.fc1.*", HF_SAME },
-    { "transformer.h.%.mlp.c_proj.*", "model.decoder.layers.%.fc2.*", HF_SAME },
+    OF_BART("model.decoder"),
     { "transformer.lm_head_norm.*", "model.decoder.final_layer_norm.*", HF_SAME },
     { "transformer.lm_head.*", "lm_head.*", HF_SAME },
     { 0 },
 };
 
+const HfName hf_biogpt_names[] = {
+    OF_BART("biogpt"),
+    { "transformer.lm_head_norm.*", "biogpt.layer_norm.*", HF_SAME },
+    { "transformer.lm_head.*", "output_projection.*", HF_SAME },
+    { 0 },
+};
+
+#undef OF_BART
 #undef SINKS
 #undef OUT_OF_GPTJ
 #undef BACKBONE
