@@ -211,6 +211,11 @@ FAMILIES = {
     "biogpt": ("BioGpt", BARE | dict(num_hidden_layers=3, num_attention_heads=4, intermediate_size=48, max_position_embeddings=SIZE)),
     "biogpt_unscaled": ("BioGpt", BARE | dict(num_hidden_layers=3, num_attention_heads=2, intermediate_size=40, max_position_embeddings=SIZE, scale_embedding=False,
                                                hidden_act="relu", hidden_dropout_prob=0.0, tie_word_embeddings=False)),
+    "cohere_compass": ("CohereCompassText", LLAMA | dict(num_hidden_layers=4, sliding_window=24, logit_scale=0.5, attention_bias=True,
+                                                          layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
+                                                          rope_parameters={"full_attention": None, "sliding_attention": dict(rope_type="default", rope_theta=5e4)})),
+    "cohere_compass_whole": ("CohereCompassText", LLAMA | dict(tie_word_embeddings=False, rope_parameters={"full_attention": dict(
+        rope_type="linear", rope_theta=1e3, factor=2.0)})),
     "bloom": ("Bloom", BARE | dict(num_hidden_layers=3, num_attention_heads=4, seq_length=SIZE)),
     "bloom_six_heads": ("Bloom", BARE | dict(num_hidden_layers=3, num_attention_heads=6, hidden_size=48, seq_length=SIZE, tie_word_embeddings=False)),
     "mpt": ("Mpt", BARE | dict(num_hidden_layers=3, num_attention_heads=4, max_seq_len=SIZE)),
@@ -541,6 +546,7 @@ def check(name, work):
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
                "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
                "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
+               "CohereCompassText": ("CohereCompassForCausalLM", "CohereCompassTextConfig"),
                "SarvamMoE": ("Glm4MoeForCausalLM", "SarvamMoEConfig"), "SarvamMLA": ("DeepseekV3ForCausalLM", "SarvamMLAConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
@@ -561,7 +567,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

@@ -289,6 +289,11 @@ static const char *const families[] = {
           "\"num_experts\": 4, \"num_shared_experts\": 1, \"sliding_window\": 3, "
           "\"sliding_window_pattern\": 3, \"first_k_dense_replace\": 1, "
           "\"prefix_dense_intermediate_size\": 20, \"logit_scale\": 0.5",
+    MEMBERS
+    "\"model_type\": \"cohere_compass_text\", \"sliding_window\": 3, \"layer_types\": "
+    "[\"sliding_attention\", \"full_attention\", \"sliding_attention\", \"full_attention\"], "
+    "\"rope_parameters\": {\"full_attention\": null, \"sliding_attention\": {\"rope_theta\": "
+    "500.0}}",
     LATENT ROUTED "\"model_type\": \"axk1\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
                   "\"first_k_dense_replace\": 1, \"attention_bias\": true",
     MEMBERS "\"model_type\": \"flint\", \"head_dim\": 4, \"num_experts\": 4, "

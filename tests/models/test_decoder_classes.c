@@ -743,6 +743,14 @@ static const Pair pairs[] = {
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 20, norm: {type: layer, bias: true, "
       "eps: 1e-5}, learned_positions: true, unused_positions: 2, qkv_bias: true, out_bias: true, "
       "ffn_bias: true, gated: false, activation: relu" },
+    { SIZES "\"model_type\": \"cohere_compass_text\", \"logit_scale\": 0.5, \"rope_parameters\": "
+            "{\"full_attention\": null, \"sliding_attention\": {\"rope_theta\": 500.0, "
+            "\"mrope_section\": [1, 1, 0]}, \"rope_theta\": 7.0}, \"sliding_window\": 5, "
+            "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\", "
+            "\"full_attention\"]",
+      DECODER_SETTINGS "norm: {type: layer, eps: 1e-5}, residual: one_norm, logit_divisor: 2.0, "
+                       "rope: {base: 500.0}, "
+                       "layers: [{window: 5}, {no_rope: true}]" },
     { SIZES "\"model_type\": \"biogpt\", \"layer_norm_eps\": 1e-12, \"attention_dropout\": 0.5",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, norm: {type: layer, bias: true, "

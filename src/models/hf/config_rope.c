@@ -181,6 +181,7 @@ static Error *read_of_type(const HfReading *r, const Yaml *all, const char *type
                            double share, RopeScaling *out)
 {
     const Yaml *p = yaml_get(all, type);
+    if (r->family->ropes_may_be_null && p && p->type == YAML_NULL) p = NULL;
     const bool is_map = p && p->type == YAML_MAP;
     if (all && p && (!is_map || hf_number(p, "rope_theta", 0) <= 0))
         return error_new("%s: rope_parameters: %s needs an object with a rope_theta above 0",
@@ -250,9 +251,9 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
     const Yaml *v5 =
         c->rope_parameters && c->rope_parameters->type == YAML_MAP ? c->rope_parameters : NULL;
     const Yaml *v4 = c->rope_scaling && c->rope_scaling->type == YAML_MAP ? c->rope_scaling : NULL;
-    if (r->family->ropes_by_type) return read_by_type(r, v5 ? v5 : v4, full, local);
     if (r->family->scaled_rope && !v5 && !v4)
         return hf_unknown(r, "rope_parameters", "the class needs them");
+    if (r->family->ropes_by_type) return read_by_type(r, v5 ? v5 : v4, full, local);
     const char *key = r->family->theta_key ? r->family->theta_key : "rope_theta";
     const double silent = r->theta != 0 ? r->theta : r->family->theta,
                  theta = hf_number(r->root, key, silent);

@@ -31,7 +31,7 @@ typedef struct HfDialect {
 
 extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt, hf_dbrx, hf_llama4,
     hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_iquestcoder, hf_mimo_v2, hf_sarvam_moe,
-    hf_sarvam_mla, hf_lfm3, hf_biogpt;
+    hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -168,6 +168,7 @@ typedef struct HfFamily {
     bool grows;        /* queries, with the logarithm of their position */
     /* Each type of layer has a rope in rope_parameters; no other key says how positions turn. */
     bool ropes_by_type;
+    bool ropes_may_be_null; /* such types of layers have none */
     bool scaled_rope; /* where nothing is said of it the class scales rope by numbers of its own */
     /* Of mixtures of experts. */
     bool sparse;     /* there are some */

@@ -146,18 +146,32 @@ static void put_kinds(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_of_layers(t, "layer_types", d, put_attention_type);
 }
 
-/* Layers with a window may have another rope. */
+/* Layers with a window may have another rope; NULL: none. */
 static void put_both_ropes(Text *t, const Decoder *d, const RopeScaling *full,
                            const RopeScaling *local, const HfFamily *f)
 {
     Text both = { 0 };
     text_putc(&both, '{');
-    put_rope(&both, "full_attention", full, f, true, d);
-    put_rope(&both, "sliding_attention", local, f, true, d);
+    const RopeScaling *of_type[] = { full, local };
+    for (int k = 0; k < 2; k++) {
+        const char *type = k ? "sliding_attention" : "full_attention";
+        if (of_type[k])
+            put_rope(&both, type, of_type[k], f, true, d);
+        else
+            hf_put_null(&both, type);
+    }
     hf_put_key(t, "rope_parameters");
     text_add(t, both.ptr, both.len);
     text_putc(t, '}');
     text_free(&both);
+}
+
+/* That of the first layer which turns, with a window or without; NULL: none does. */
+static const RopeScaling *rope_of_type(const Decoder *d, bool local)
+{
+    for (int64_t i = 0; i < d->n_layer; i++)
+        if (d->layer[i].n_rope && (d->layer[i].window > 0) == local) return d->layer[i].rope;
+    return NULL;
 }
 
 /* A share that gives the width again: there the product is cut to whole pairs. */
@@ -218,7 +232,9 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_text(t, "position_embedding_type", full ? "rope" : "nope");
     if (f->keys.layer_rope_theta) hf_put_of_layers(t, "layer_rope_theta", d, put_base);
     if (f->keys.no_rope_layers) hf_put_of_layers(t, "no_rope_layers", d, put_turns);
-    if (!full) return;
+    if (f->ropes_may_be_null)
+        put_both_ropes(t, d, rope_of_type(d, false), rope_of_type(d, true), f);
+    if (!full || f->ropes_may_be_null) return;
     if (f->windows == HF_WINDOW_NAMED || f->ropes_by_type) {
         put_both_ropes(t, d, full->rope, local && local->n_rope ? local->rope : full->rope, f);
         return;
