@@ -208,6 +208,8 @@ FAMILIES = {
     "opt": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, word_embed_proj_dim=32)),
     "opt_bare": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, word_embed_proj_dim=32, enable_bias=False,
                                      layer_norm_elementwise_affine=False, activation_function="gelu", tie_word_embeddings=False)),
+    "bitnet": ("BitNet", LLAMA),
+    "bitnet_biased": ("BitNet", LLAMA | dict(hidden_act="silu", attention_bias=True, tie_word_embeddings=True, num_key_value_heads=4)),
     "biogpt": ("BioGpt", BARE | dict(num_hidden_layers=3, num_attention_heads=4, intermediate_size=48, max_position_embeddings=SIZE)),
     "biogpt_unscaled": ("BioGpt", BARE | dict(num_hidden_layers=3, num_attention_heads=2, intermediate_size=40, max_position_embeddings=SIZE, scale_embedding=False,
                                                hidden_act="relu", hidden_dropout_prob=0.0, tie_word_embeddings=False)),

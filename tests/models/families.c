@@ -294,6 +294,7 @@ static const char *const families[] = {
     "[\"sliding_attention\", \"full_attention\", \"sliding_attention\", \"full_attention\"], "
     "\"rope_parameters\": {\"full_attention\": null, \"sliding_attention\": {\"rope_theta\": "
     "500.0}}",
+    MEMBERS "\"model_type\": \"bitnet\", \"attention_bias\": true",
     LATENT ROUTED "\"model_type\": \"axk1\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
                   "\"first_k_dense_replace\": 1, \"attention_bias\": true",
     MEMBERS "\"model_type\": \"flint\", \"head_dim\": 4, \"num_experts\": 4, "

@@ -751,6 +751,8 @@ static const Pair pairs[] = {
       DECODER_SETTINGS "norm: {type: layer, eps: 1e-5}, residual: one_norm, logit_divisor: 2.0, "
                        "rope: {base: 500.0}, "
                        "layers: [{window: 5}, {no_rope: true}]" },
+    { SIZES "\"model_type\": \"bitnet\"", DECODER_SETTINGS
+      "norm: {eps: 1e-5}, norm_inside: true, activation: relu_squared, rope: {base: 500000.0}" },
     { SIZES "\"model_type\": \"biogpt\", \"layer_norm_eps\": 1e-12, \"attention_dropout\": 0.5",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, norm: {type: layer, bias: true, "
@@ -982,6 +984,7 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
         { "attention_sinks: true", "attention sinks" },
         { "alibi: 8.0", "slopes of scores by distance" },
         { "embedding_norm: true", "norm of embeddings" },
+        { "norm_inside: true", "norm within layers" },
         { "qkv_clip: 2.0", "bound of queries, keys and values" },
         { "layers: [{}, {no_ffn: true}]", "blocks: one is not attention and a feed-forward" },
         { "layers: [{}, {conv: true}], short_conv: {}", "blocks: one is not attention" },

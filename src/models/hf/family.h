@@ -112,6 +112,7 @@ typedef struct HfFamily {
     bool qk_norm;       /* of each head, before rope */
     bool norm_by_head;  /* those have weights of their own, as rows of a matrix */
     bool qk_norm_width; /* of all heads together */
+    bool norm_inside;   /* of what the last products of attention and feed-forward layers read */
     bool norm_after_rope;
     bool from_one; /* norms store weight - 1 */
     bool layer_norm, norm_bias;

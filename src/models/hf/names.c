@@ -82,6 +82,12 @@ const HfName hf_plain_names[] = {
     { 0 },
 };
 
+const HfName hf_bitnet_names[] = {
+    { "transformer.h.%.heads_norm.*", "model.layers.%.self_attn.attn_sub_norm.*", HF_SAME },
+    { "transformer.h.%.hidden_norm.*", "model.layers.%.mlp.ffn_sub_norm.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_fused_names[] = {
     { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_QUERIES },
     { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_KEYS },
