@@ -22,6 +22,17 @@ Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n)
     return n ? norm(g, name, x, n) : x;
 }
 
+Value *inner_norm(Build *b, const char *module, const char *name, Value *x)
+{
+    if (!b->d->inner_norm) return x;
+    Norm n = *b->d->inner_norm;
+    n.width = value_width(x);
+    graph_leave(b->g);
+    x = norm(b->g, name, x, &n);
+    graph_enter(b->g, module, -1);
+    return x;
+}
+
 const Multipliers *decoder_multipliers(const Decoder *d)
 {
     static const Multipliers ones = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -37,9 +48,11 @@ static Value *dense(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
     const int64_t hidden = decoder_hidden_of(d, layer);
-    return d->is_gated ? gated_mlp(b->g, x, d->activation, hidden, d->ffn_bias,
-                                   decoder_multipliers(d)->ffn_gate)
-                       : plain_mlp(b->g, x, d->activation, hidden, d->ffn_bias);
+    Value *y = d->is_gated ? gated_hidden(b->g, x, d->activation, hidden, d->ffn_bias,
+                                          decoder_multipliers(d)->ffn_gate)
+                           : plain_hidden(b->g, x, d->activation, hidden, d->ffn_bias);
+    y = inner_norm(b, "mlp", "hidden_norm", y);
+    return mlp_out(b->g, d->is_gated ? "W_2" : "c_proj", y, d->width, d->ffn_bias);
 }
 
 static Value *mixture(Build *b, Value *x, Value *routed)
@@ -299,12 +312,27 @@ static const DecayGroup groups[] = {
                                        "per_layer_proj", "per_layer_gate", "per_layer_out",
                                        "lm_head.weight", "lm_head.bias", NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
-    { "layernorm",
-      (const char *const[]){ "attention_norm", "ffn_norm", "lm_head_norm", "attention_post_norm",
-                             "ffn_post_norm", "stream_norm", "token_norm", "ahead_norm",
-                             "embedding_norm", "block_scale", "dense_norm", "experts_norm",
-                             "mixture_norm", "router_norm", "delta_norm", "delta_gates",
-                             "per_layer_norm", "per_layer_post_norm", NULL } },
+    { "layernorm", (const char *const[]){ "attention_norm",
+                                          "ffn_norm",
+                                          "lm_head_norm",
+                                          "attention_post_norm",
+                                          "ffn_post_norm",
+                                          "stream_norm",
+                                          "token_norm",
+                                          "ahead_norm",
+                                          "embedding_norm",
+                                          "block_scale",
+                                          "dense_norm",
+                                          "experts_norm",
+                                          "heads_norm",
+                                          "hidden_norm",
+                                          "mixture_norm",
+                                          "router_norm",
+                                          "delta_norm",
+                                          "delta_gates",
+                                          "per_layer_norm",
+                                          "per_layer_post_norm",
+                                          NULL } },
     { 0 },
 };
 

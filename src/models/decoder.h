@@ -161,6 +161,9 @@ typedef struct Decoder {
     const Norm *embedding_norm; /* of what the table gives, behind its scale */
     /* In front of a layer, and after it before its result is added to the stream. */
     const Norm *attention_norm, *attention_post_norm, *ffn_norm, *ffn_post_norm, *head_norm;
+    /* Of what the last product of attention reads, and of dense feed-forward layers, each with the
+     * width of that; as nominal width the model's. */
+    const Norm *inner_norm;
     double qkv_clip;           /* bound of queries, keys and values, behind norms of all heads
                                   together; 0: none */
     const Norm *qk_norm;       /* of each head */

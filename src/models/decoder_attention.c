@@ -422,6 +422,7 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
     Value *o = !d->latent ? plain_attention(b, layer, &attrs, x)
                : absorbs  ? absorbed_attention(b, layer, &attrs, x)
                           : latent_attention(b, layer, &attrs, x);
-    Value *y = linear(g, "c_proj", gated(b, o, x), &out);
+    o = inner_norm(b, "attn", "heads_norm", gated(b, o, x));
+    Value *y = linear(g, "c_proj", o, &out);
     return maybe_dropout(g, y, b->dropout, b->salt++);
 }

@@ -33,6 +33,9 @@ typedef struct Build {
 } Build;
 
 /* x where there is no norm. */
+/* A norm of what the last product of a module reads, beside that module, where the model has such.
+ */
+Value *inner_norm(Build *b, const char *module, const char *name, Value *x);
 Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n);
 /* decoder_attention.c: what attention gives to the stream [b s width], before any norm behind it.
  */

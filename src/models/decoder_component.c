@@ -161,6 +161,7 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, embedding_norm, "false", "a norm of embeddings"),
     FIELD_BOOL(DecoderSettings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
     FIELD_BOOL(DecoderSettings, norm_behind, "false", "norms of what they give, before it is added"),
+    FIELD_BOOL(DecoderSettings, norm_inside, "false", "norms within attention and dense feed-forward layers, of what their last product reads"),
     FIELD_CHOICE(DecoderSettings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm"),
     FIELD_FLOAT(DecoderSettings, qkv_clip, "0.0", 0, INFINITY, "queries, keys and values are kept from -x to x, behind a norm of all heads together; 0: they are not"),
     FIELD_CHOICE(DecoderSettings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, by weights that all heads share or with its own, or of all together"),
@@ -314,6 +315,7 @@ static void set_norms(Arena *a, const DecoderSettings *s, Decoder *d)
     d->attention_post_norm = norm_of(a, s, s->n_embd, s->norm_behind);
     d->ffn_norm = norm_of(a, s, s->n_embd, s->norm_in_front && two);
     d->ffn_post_norm = norm_of(a, s, s->n_embd, s->norm_behind);
+    d->inner_norm = norm_of(a, s, s->n_embd, s->norm_inside);
 }
 
 /* What is made of several settings. */

@@ -280,6 +280,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = norms(a, "norm after attention", x->attention_post_norm, y->attention_post_norm);
     if (!e) e = norms(a, "norm in front of the feed-forward layer", x->ffn_norm, y->ffn_norm);
     if (!e) e = norms(a, "norm after the feed-forward layer", x->ffn_post_norm, y->ffn_post_norm);
+    if (!e) e = norms(a, "norm within layers", x->inner_norm, y->inner_norm);
     if (!e) e = norms(a, "norm in front of the head", x->head_norm, y->head_norm);
     if (!e) e = norms(a, "norm of queries and keys", x->qk_norm, y->qk_norm);
     if (!e) e = norms(a, "norm of values", x->value_norm, y->value_norm);

@@ -248,7 +248,7 @@ static Error *check_heads(const DecoderSettings *s)
 /* What no block reads is not given. */
 static Error *check_sizes(const DecoderSettings *s)
 {
-    bool any_attends = false, feeds = false, is_dense = false;
+    bool any_attends = false, feeds = false, is_dense = false, has_dense = false;
     for (int64_t i = 0; i < s->layers.n; i++) {
         const LayerSettings *x = &s->layers.item[i];
         const bool has_own = !x->no_ffn && (!x->sparse || (s->mixture && s->mixture->beside_ffn));
@@ -259,6 +259,9 @@ static Error *check_sizes(const DecoderSettings *s)
         any_attends |= decoder_layer_attends(x);
         feeds |= !x->no_ffn;
         is_dense |= has_own && !x->ffn_hidden;
+        has_dense |= has_own;
+        if (s->norm_inside && x->sparse)
+            return error_new("norm_inside: experts have no norms within; no block may be sparse");
     }
     const struct {
         const char *key;
@@ -270,6 +273,8 @@ static Error *check_sizes(const DecoderSettings *s)
     for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !any_attends; i++)
         if (of_attention[i].given)
             return error_new("%s: no block of `layers` has attention", of_attention[i].key);
+    if (s->norm_inside && !any_attends && !has_dense)
+        return error_new("norm_inside: no block of `layers` has attention or a feed-forward layer");
     if (is_dense && !s->ffn_hidden)
         return error_new("ffn_hidden: a block with a feed-forward layer needs it");
     if (!feeds && s->ffn_hidden)

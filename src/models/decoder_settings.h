@@ -44,7 +44,7 @@ typedef struct DecoderSettings {
         head_bias, gated;
     int activation;
     NormSettings norm;
-    bool embedding_norm, norm_in_front, norm_behind, value_norm, block_scale;
+    bool embedding_norm, norm_in_front, norm_behind, norm_inside, value_norm, block_scale;
     int residual, qk_norm, attention_gate;
     bool attention_sinks;
     bool qk_norm_before_rope, qk_norm_weight;

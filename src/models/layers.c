@@ -96,13 +96,6 @@ static Linear into_hidden(int64_t hidden, bool bias, Role role)
         Linear){ .width = hidden, .axis = "ff", .in_axis = "embed", .bias = bias, .role = role };
 }
 
-static Linear out_of_hidden(int64_t width, bool bias)
-{
-    return (Linear){
-        .width = width, .axis = "embed", .in_axis = "ff", .bias = bias, .role = ROLE_RESIDUAL
-    };
-}
-
 const char *const activation_choices[] = { "gelu",         "gelu_tanh", "silu",           "relu",
                                            "relu_squared", "xielu",     "clamped_swiglu", NULL };
 
@@ -134,14 +127,28 @@ Value *multiplied(Graph *g, Value *x, double factor)
     return factor != 1 ? scale(g, x, factor) : x;
 }
 
+Value *gated_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
+                    double factor)
+{
+    const Linear into = into_hidden(hidden, bias, ROLE_LINEAR),
+                 up = into_hidden(hidden, bias, ROLE_UP);
+    Value *a = multiplied(g, linear(g, "W", x, &into), factor), *b = linear(g, "V", x, &up);
+    return gate(g, a, b, activation);
+}
+
+Value *mlp_out(Graph *g, const char *name, Value *hidden, int64_t width, bool bias)
+{
+    const Linear down = {
+        .width = width, .axis = "embed", .in_axis = "ff", .bias = bias, .role = ROLE_RESIDUAL
+    };
+    return linear(g, name, hidden, &down);
+}
+
 Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
                  double factor)
 {
-    const Linear into = into_hidden(hidden, bias, ROLE_LINEAR),
-                 up = into_hidden(hidden, bias, ROLE_UP),
-                 down = out_of_hidden(value_width(x), bias);
-    Value *a = multiplied(g, linear(g, "W", x, &into), factor), *b = linear(g, "V", x, &up);
-    return linear(g, "W_2", gate(g, a, b, activation), &down);
+    return mlp_out(g, "W_2", gated_hidden(g, x, activation, hidden, bias, factor), value_width(x),
+                   bias);
 }
 
 /* softplus of it is `value`. */
@@ -159,11 +166,14 @@ static Value *activate_xielu(Graph *g, Value *x)
                  learned_factor(g, "alpha_n", 0.8 - XIELU_BETA));
 }
 
+Value *plain_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias)
+{
+    const Linear in = into_hidden(hidden, bias, ROLE_LINEAR);
+    Value *y = linear(g, "c_fc", x, &in);
+    return activation == ACTIVATE_XIELU ? activate_xielu(g, y) : activate(g, y, activation);
+}
+
 Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias)
 {
-    const Linear in = into_hidden(hidden, bias, ROLE_LINEAR),
-                 out = out_of_hidden(value_width(x), bias);
-    Value *y = linear(g, "c_fc", x, &in);
-    y = activation == ACTIVATE_XIELU ? activate_xielu(g, y) : activate(g, y, activation);
-    return linear(g, "c_proj", y, &out);
+    return mlp_out(g, "c_proj", plain_hidden(g, x, activation, hidden, bias), value_width(x), bias);
 }

@@ -67,6 +67,11 @@ Value *gate(Graph *g, Value *gate, Value *up, Activation activation);
 /* x times a number; x itself where it is 1. */
 Value *multiplied(Graph *g, Value *x, double factor);
 /* w2(activation(factor w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
+/* What their last products read, and these. */
+Value *gated_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
+                    double factor);
+Value *plain_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);
+Value *mlp_out(Graph *g, const char *name, Value *hidden, int64_t width, bool bias);
 Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
                  double factor);
 /* c_proj(activation(c_fc x)). */

@@ -138,6 +138,11 @@ FAMILIES = {
                                           moe_intermediate_size=24, routed_scaling_factor=1.5)),
     "lfm2_moe_no_biases": ("Lfm2Moe", LLAMA | dict(layer_types=["conv", "full_attention", "conv"], num_dense_layers=2, num_experts=5, num_experts_per_tok=2,
                                                     moe_intermediate_size=24, use_expert_bias=False, norm_topk_prob=False)),
+    "lfm3": ("Lfm3", LLAMA | dict(num_hidden_layers=7, head_dim=16, sliding_window=24)),
+    "lfm3_bare": ("Lfm3", LLAMA | dict(head_dim=8, sliding_window=5, layer_types=["sliding_attention", "conv", "full_attention", "conv"], num_hidden_layers=4, conv_bias=True,
+                                        conv_L_cache=3, attention_bias=True, use_sandwich_norm=False, use_attention_gate=False, tie_word_embeddings=False,
+                                        rope_parameters={"full_attention": dict(rope_type="default", rope_theta=1e3),
+                                                         "sliding_attention": dict(rope_type="proportional", rope_theta=1e5, partial_rotary_factor=0.25, factor=2.0)})),
     "mamba2": ("Mamba2", BARE | dict(num_hidden_layers=3, num_heads=8, head_dim=8, n_groups=2, state_size=16)),
     "mamba2_biases": ("Mamba2", BARE | dict(num_hidden_layers=3, num_heads=6, head_dim=16, n_groups=1, state_size=16, expand=3, conv_kernel=3, use_bias=True,
                                              use_conv_bias=False, tie_word_embeddings=True, time_step_limit=[0.0, 0.5])),
@@ -203,6 +208,16 @@ FAMILIES = {
     "opt": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, word_embed_proj_dim=32)),
     "opt_bare": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, word_embed_proj_dim=32, enable_bias=False,
                                      layer_norm_elementwise_affine=False, activation_function="gelu", tie_word_embeddings=False)),
+    "bitnet": ("BitNet", LLAMA),
+    "bitnet_biased": ("BitNet", LLAMA | dict(hidden_act="silu", attention_bias=True, tie_word_embeddings=True, num_key_value_heads=4)),
+    "biogpt": ("BioGpt", BARE | dict(num_hidden_layers=3, num_attention_heads=4, intermediate_size=48, max_position_embeddings=SIZE)),
+    "biogpt_unscaled": ("BioGpt", BARE | dict(num_hidden_layers=3, num_attention_heads=2, intermediate_size=40, max_position_embeddings=SIZE, scale_embedding=False,
+                                               hidden_act="relu", hidden_dropout_prob=0.0, tie_word_embeddings=False)),
+    "cohere_compass": ("CohereCompassText", LLAMA | dict(num_hidden_layers=4, sliding_window=24, logit_scale=0.5, attention_bias=True,
+                                                          layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
+                                                          rope_parameters={"full_attention": None, "sliding_attention": dict(rope_type="default", rope_theta=5e4)})),
+    "cohere_compass_whole": ("CohereCompassText", LLAMA | dict(tie_word_embeddings=False, rope_parameters={"full_attention": dict(
+        rope_type="linear", rope_theta=1e3, factor=2.0)})),
     "bloom": ("Bloom", BARE | dict(num_hidden_layers=3, num_attention_heads=4, seq_length=SIZE)),
     "bloom_six_heads": ("Bloom", BARE | dict(num_hidden_layers=3, num_attention_heads=6, hidden_size=48, seq_length=SIZE, tie_word_embeddings=False)),
     "mpt": ("Mpt", BARE | dict(num_hidden_layers=3, num_attention_heads=4, max_seq_len=SIZE)),
@@ -278,6 +293,12 @@ FAMILIES = {
     "exaone_moe_listed": ("ExaoneMoe", LLAMA | dict(head_dim=16, num_experts=6, num_shared_experts=1, num_experts_per_tok=3, moe_intermediate_size=24, n_group=3,
                                                      topk_group=2, sliding_window=24, mlp_layer_types=["sparse", "dense", "sparse"])),
     "flex_olmo": ("FlexOlmo", LLAMA | dict(num_experts=5, num_experts_per_tok=2)),
+    "sarvam_moe": ("SarvamMoE", LLAMA | ROUTED | dict(head_dim=12, attention_bias=True)),
+    "sarvam_moe_bare": ("SarvamMoE", LLAMA | ROUTED | dict(head_dim=16, first_k_dense_replace=2, use_qk_norm=False, norm_topk_prob=False, tie_word_embeddings=True) | rope(
+        "linear", factor=4.0, partial_rotary_factor=0.5)),
+    "sarvam_mla": ("SarvamMLA", LATENT | ROUTED | dict(attention_bias=True)),
+    "sarvam_mla_yarn": ("SarvamMLA", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=0) | rope(
+        "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "kolibri1": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40,
                                                      sliding_window=24, num_hidden_layers=5)),
     "kolibri1_full": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=12, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16,
@@ -308,7 +329,7 @@ PACKED = {
 }
 
 # Folders with blocks for later tokens: of which family, and how many.
-AHEAD = {"deepseek_v3_ahead": ("deepseek_v3", 1), "glm4_moe_ahead": ("glm4_moe", 2)}
+AHEAD = {"deepseek_v3_ahead": ("deepseek_v3", 1), "glm4_moe_ahead": ("glm4_moe", 2), "sarvam_mla_ahead": ("sarvam_mla", 1)}
 
 def drawn(seed):
     """A family of the table with other sizes, and with other values of the options that it has."""
@@ -526,7 +547,9 @@ def check(name, work):
     torch.manual_seed(0)
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
                "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
-               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig")}
+               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
+               "CohereCompassText": ("CohereCompassForCausalLM", "CohereCompassTextConfig"),
+               "SarvamMoE": ("Glm4MoeForCausalLM", "SarvamMoEConfig"), "SarvamMLA": ("DeepseekV3ForCausalLM", "SarvamMLAConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
     for parameter in model.parameters():  # far from the defaults: norms and biases, too
@@ -546,7 +569,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

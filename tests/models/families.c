@@ -252,6 +252,10 @@ static const char *const families[] = {
     "\"model_type\": \"opt\", \"vocab_size\": 16, \"hidden_size\": 16, \"ffn_dim\": 24, "
     "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"max_position_embeddings\": 32, "
     "\"dropout\": 0.0",
+    "\"model_type\": \"biogpt\", \"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": "
+    "24, "
+    "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"max_position_embeddings\": 32, "
+    "\"hidden_dropout_prob\": 0.0, \"attention_probs_dropout_prob\": 0.0",
     "\"model_type\": \"bloom\", \"vocab_size\": 16, \"hidden_size\": 24, \"n_layer\": 4, "
     "\"n_head\": 6, \"seq_length\": 32",
     "\"model_type\": \"mpt\", \"vocab_size\": 16, \"d_model\": 16, \"n_layers\": 4, \"n_heads\": "
@@ -285,6 +289,12 @@ static const char *const families[] = {
           "\"num_experts\": 4, \"num_shared_experts\": 1, \"sliding_window\": 3, "
           "\"sliding_window_pattern\": 3, \"first_k_dense_replace\": 1, "
           "\"prefix_dense_intermediate_size\": 20, \"logit_scale\": 0.5",
+    MEMBERS
+    "\"model_type\": \"cohere_compass_text\", \"sliding_window\": 3, \"layer_types\": "
+    "[\"sliding_attention\", \"full_attention\", \"sliding_attention\", \"full_attention\"], "
+    "\"rope_parameters\": {\"full_attention\": null, \"sliding_attention\": {\"rope_theta\": "
+    "500.0}}",
+    MEMBERS "\"model_type\": \"bitnet\", \"attention_bias\": true",
     LATENT ROUTED "\"model_type\": \"axk1\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
                   "\"first_k_dense_replace\": 1, \"attention_bias\": true",
     MEMBERS "\"model_type\": \"flint\", \"head_dim\": 4, \"num_experts\": 4, "
@@ -303,6 +313,12 @@ static const char *const families[] = {
             "\"shared_expert_intermediate_size\": 8, \"sliding_window\": 3, \"layer_types\": "
             "[\"sliding_attention\", \"full_attention\", \"sliding_attention\", "
             "\"full_attention\"]",
+    MEMBERS ROUTED "\"model_type\": \"sarvam_moe\", \"head_dim\": 4, \"attention_bias\": true, "
+                   "\"first_k_dense_replace\": 1",
+    LATENT ROUTED "\"model_type\": \"sarvam_mla\", \"v_head_dim\": 6, "
+                  "\"first_k_dense_replace\": 1",
+    MEMBERS "\"model_type\": \"lfm3\", \"head_dim\": 8, \"sliding_window\": 3, \"layer_types\": "
+            "[\"conv\", \"sliding_attention\", \"full_attention\", \"conv\"]",
     SIZES "\"num_key_value_heads\": 1, \"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, "
           "\"v_head_dim\": 4, \"sliding_window\": 3, \"n_routed_experts\": 4, "
           "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"attention_bias\": true, "

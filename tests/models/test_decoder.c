@@ -328,6 +328,9 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "residual: one_norm, norm_in_front: false, norm_behind: true",
           "residual: one_norm needs norm_in_front" },
         { "unused_positions: 2", "unused_positions: they are rows of learned_positions" },
+        { "norm_inside: true, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: "
+          "6}",
+          "norm_inside: experts have no norms within" },
         { "layers: [{chunks: true}]", "layers.0: chunks needs a window" },
         { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6, by_logits: true}",
           "mixture: by_logits: the router has no biases; it needs balance_rate" },
@@ -442,21 +445,39 @@ TEST(sizes_are_given_where_blocks_have_them)
     arena_free(a);
 }
 
-TEST(a_norm_behind_mixtures_is_of_sparse_blocks_alone)
+/* The forward pass of a decoder with these settings beside those of all tests. */
+static Graph *pass_of(Arena *a, const char *settings)
 {
-    Arena *a = arena_new();
     Graph *g = graph_new(a);
     Model *m = NULL;
     ModelOutput out = { 0 };
-    assert_no_error(decoder_model(a,
-                                  DECODER_SETTINGS
-                                  "layers: [{}, {sparse: true}], mixture: {n_experts: 4, "
-                                  "top_k: 2, hidden: 6, norm_behind: true}",
-                                  &m));
+    assert_no_error(decoder_model(a, arena_printf(a, DECODER_SETTINGS "%s", settings), &m));
     assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+    return g;
+}
+
+TEST(a_norm_behind_mixtures_is_of_sparse_blocks_alone)
+{
+    Arena *a = arena_new();
+    const Graph *g = pass_of(a, "layers: [{}, {sparse: true}], mixture: {n_experts: 4, top_k: 2, "
+                                "hidden: 6, norm_behind: true}");
     assert_true(!graph_find(g, "transformer.h.0.ffn_post_norm.weight"));
     assert_true(graph_find(g, "transformer.h.1.ffn_post_norm.weight") != NULL);
     assert_true(!graph_find(g, "transformer.h.1.attention_post_norm.weight"));
+    arena_free(a);
+}
+
+TEST(norms_within_layers_are_as_wide_as_what_their_last_products_read)
+{
+    Arena *a = arena_new();
+    const Graph *g = pass_of(a, "norm_inside: true, head_width: 6, layers: [{}, {conv: true, "
+                                "ffn_hidden: 20}], short_conv: {}");
+    const Value *heads = graph_find(g, "transformer.h.0.heads_norm.weight");
+    assert_int_equal(heads->dim[0].size, 2 * 6);
+    assert_int_equal(graph_find(g, "transformer.h.0.hidden_norm.weight")->dim[0].size, 12);
+    assert_int_equal(graph_find(g, "transformer.h.1.hidden_norm.weight")->dim[0].size, 20);
+    assert_true(!graph_find(g, "transformer.h.1.heads_norm.weight"));
+    assert_int_equal(heads->role, ROLE_NORM);
     arena_free(a);
 }
 

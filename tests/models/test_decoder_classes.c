@@ -554,6 +554,36 @@ static const Pair pairs[] = {
                        "[{window: 513, sparse: true}], mixture: {score: sigmoid, n_experts: 4, "
                        "top_k: 2, hidden: 6, shared_hidden: 10, normalize: false, by_logits: true, "
                        "balance_rate: 0.001}" },
+    { SIZES "\"model_type\": \"sarvam_moe\", \"head_dim\": 4, \"num_experts\": 4, "
+            "\"num_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+            "\"first_k_dense_replace\": 1, \"use_qkv_bias\": true, \"score_function\": \"sigmoid\"",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, qk_norm: head, qkv_bias: true, rope: {base: 8000000.0}, layers: [{}, "
+      "{sparse: true, count: 3}], mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
+      "shared_hidden: 6, factor: 2.5, balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"sarvam_mla\", \"head_dim\": 8, \"first_k_dense_replace\": 1, "
+             "\"rope_scaling\": {\"type\": \"deepseek_yarn\", \"factor\": 4.0, "
+             "\"original_max_position_embeddings\": 8, \"mscale\": 1.0, \"mscale_all_dim\": 1.0}",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-6}, attention_scale: 0.5292845159284535, rope: {kind: yarn, factor: 4.0, "
+      "original: 8, attention: 1.0}, latent: {key_rank: 6, rope_width: 2, value_width: 3}, "
+      "layers: [{}, {sparse: true, count: 3}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, "
+      "hidden: 6, shared_hidden: 6, factor: 1.5, n_groups: 4, top_groups: 2, balance_rate: "
+      "0.001}" },
+    { SIZES "\"model_type\": \"lfm3\", \"head_dim\": 8, \"sliding_window\": 5", DECODER_SETTINGS
+      "norm: {eps: 1e-5}, norm_behind: true, qk_norm: head, head_width: 8, attention_gate: head, "
+      "short_conv: {width: 7}, rope: {base: 1000000.0, width: 4, proportional: true}, layers: "
+      "[{count: 2, conv: true}, {}, {conv: true}]" },
+    { SIZES
+      "\"model_type\": \"lfm3\", \"head_dim\": 4, \"sliding_window\": 5, "
+      "\"use_sandwich_norm\": false, \"use_attention_gate\": false, \"conv_L_cache\": 3, "
+      "\"layer_types\": [\"conv\", \"sliding_attention\", \"conv\", \"full_attention\"], "
+      "\"attention_bias\": true, \"rope_parameters\": {\"sliding_attention\": {\"rope_type\": "
+      "\"default\"}, \"full_attention\": {\"rope_theta\": 500.0}}",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-5}, qk_norm: head, qkv_bias: true, out_bias: true, short_conv: {width: 3}, "
+      "rope: {base: 500.0}, layers: [{conv: true}, {window: 5, rope: {base: 1000000.0}}, {conv: "
+      "true}, {}]" },
     { SIZES "\"model_type\": \"mimo_v2_flash\", \"head_dim\": 6, \"v_head_dim\": 4, "
             "\"sliding_window_size\": 4, \"n_routed_experts\": 4, \"num_experts_per_tok\": 2, "
             "\"moe_intermediate_size\": 6, \"n_group\": 2",
@@ -713,6 +743,21 @@ static const Pair pairs[] = {
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 20, norm: {type: layer, bias: true, "
       "eps: 1e-5}, learned_positions: true, unused_positions: 2, qkv_bias: true, out_bias: true, "
       "ffn_bias: true, gated: false, activation: relu" },
+    { SIZES "\"model_type\": \"cohere_compass_text\", \"logit_scale\": 0.5, \"rope_parameters\": "
+            "{\"full_attention\": null, \"sliding_attention\": {\"rope_theta\": 500.0, "
+            "\"mrope_section\": [1, 1, 0]}, \"rope_theta\": 7.0}, \"sliding_window\": 5, "
+            "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\", "
+            "\"full_attention\"]",
+      DECODER_SETTINGS "norm: {type: layer, eps: 1e-5}, residual: one_norm, logit_divisor: 2.0, "
+                       "rope: {base: 500.0}, "
+                       "layers: [{window: 5}, {no_rope: true}]" },
+    { SIZES "\"model_type\": \"bitnet\"", DECODER_SETTINGS
+      "norm: {eps: 1e-5}, norm_inside: true, activation: relu_squared, rope: {base: 500000.0}" },
+    { SIZES "\"model_type\": \"biogpt\", \"layer_norm_eps\": 1e-12, \"attention_dropout\": 0.5",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, norm: {type: layer, bias: true, "
+      "eps: 1e-5}, learned_positions: true, unused_positions: 2, qkv_bias: true, out_bias: true, "
+      "ffn_bias: true, gated: false, activation: gelu, embedding_scale: 2.8284271247461903" },
     { "\"model_type\": \"bloom\", \"vocab_size\": 16, \"n_embed\": 12, \"n_layer\": 4, "
       "\"num_attention_heads\": 3, \"seq_length\": 32, \"tie_word_embeddings\": false, "
       "\"layer_norm_epsilon\": 1e-3",
@@ -939,6 +984,7 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
         { "attention_sinks: true", "attention sinks" },
         { "alibi: 8.0", "slopes of scores by distance" },
         { "embedding_norm: true", "norm of embeddings" },
+        { "norm_inside: true", "norm within layers" },
         { "qkv_clip: 2.0", "bound of queries, keys and values" },
         { "layers: [{}, {no_ffn: true}]", "blocks: one is not attention and a feed-forward" },
         { "layers: [{}, {conv: true}], short_conv: {}", "blocks: one is not attention" },

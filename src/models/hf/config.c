@@ -89,6 +89,7 @@ static void read_norms(HfReading *r)
     const bool behind =
         f->post_norm || f->sandwich || (f->keys.use_post_norm && r->c.use_post_norm);
     if (behind) d->attention_post_norm = d->ffn_post_norm = n;
+    if (f->norm_inside) d->inner_norm = n;
     const bool asked = (f->keys.use_qk_norm && r->c.use_qk_norm) ||
                        option(f->keys.qk_layernorm, r->c.qk_layernorm, true);
     if (f->qk_norm || asked) d->qk_norm = norm_of(r, d->head_width);

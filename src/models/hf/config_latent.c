@@ -39,7 +39,7 @@ Error *hf_read_latent(HfReading *r)
                    { "v_head_dim", of_values } };
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!needed[i].given) return hf_unknown(r, needed[i].key, "the class needs it");
-    if (!yaml_get(r->root, "q_lora_rank"))
+    if (!yaml_get(r->root, "q_lora_rank") && !r->family->own_queries)
         return hf_unknown(r, "q_lora_rank", "the class needs it; null means that there is none");
     if (r->family->latent_queries && !c->q_lora_rank)
         return hf_unknown(r, "q_lora_rank", "the class always has such a vector");

@@ -172,6 +172,13 @@ static Error *check_ropes(const HfReading *r, const DecoderLayer *layer)
     return NULL;
 }
 
+/* rope_parameters say null of a type of layer. */
+static bool has_no_rope(const HfReading *r, bool local)
+{
+    const Yaml *p = yaml_get(r->c.rope_parameters, local ? "sliding_attention" : "full_attention");
+    return r->family->ropes_may_be_null && p && p->type == YAML_NULL;
+}
+
 Error *hf_read_layers(HfReading *r)
 {
     Decoder *d = r->d;
@@ -197,16 +204,17 @@ Error *hf_read_layers(HfReading *r)
             continue;
         }
         const HfFamily *f = r->family;
-        TRY(f->linear || f->state_space || f->selective || f->short_conv
-                ? hf_read_mixer(r, i, &mixer)
-                : is_local(r, i, &local));
+        const bool has_mixers = f->linear || f->state_space || f->selective || f->short_conv;
+        if (has_mixers) TRY(hf_read_mixer(r, i, &mixer));
+        if (!has_mixers || (f->windows && mixer == MIXER_ATTENTION)) TRY(is_local(r, i, &local));
         const int64_t own = local ? window : 0;
-        layer[i] = (DecoderLayer){ .mixer = mixer,
-                                   .window = own,
-                                   .rope = &rope[local],
-                                   .n_rope = (mixer == MIXER_ATTENTION || mixer == MIXER_BOTH) &&
-                                             turns(r, i) && (all_turn || own),
-                                   .is_sparse = is_sparse(r, i) };
+        layer[i] =
+            (DecoderLayer){ .mixer = mixer,
+                            .window = own,
+                            .rope = &rope[local],
+                            .n_rope = (mixer == MIXER_ATTENTION || mixer == MIXER_BOTH) &&
+                                      turns(r, i) && (all_turn || own) && !has_no_rope(r, local),
+                            .is_sparse = is_sparse(r, i) };
     }
     TRY(read_bases(r, layer));
     TRY(check_ropes(r, layer));

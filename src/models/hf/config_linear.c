@@ -50,7 +50,11 @@ static Error *conv_or_attention(const HfReading *r, int64_t i, Mixer *out)
     *out = list ? (strcmp(type, "conv") != 0 ? MIXER_ATTENTION : MIXER_CONV)
                 : (!attention || has(attention, i) ? MIXER_ATTENTION : MIXER_CONV);
     if (!list || *out == MIXER_CONV || !strcmp(type, "full_attention")) return NULL;
-    return hf_unknown(r, "layer_types", "each layer is of type full_attention or conv");
+    const bool windows = r->family->windows != HF_NO_WINDOW;
+    if (windows && !strcmp(type, "sliding_attention")) return NULL;
+    return hf_unknown(r, "layer_types",
+                      windows ? "each layer is of type full_attention, sliding_attention or conv"
+                              : "each layer is of type full_attention or conv");
 }
 
 Error *hf_read_mixer(const HfReading *r, int64_t i, Mixer *out)

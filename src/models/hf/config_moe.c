@@ -36,16 +36,16 @@ static Error *read_sizes(const HfReading *r, Moe *m)
     static const int64_t none = 0;
     const int64_t *n, *n_shared = &none, *top_k, *hidden;
     const struct {
-        const char *key;
+        const char *key, *other;
         const int64_t **out;
-    } needed[] = { { f->experts_key, &n },
-                   { f->shared_key, &n_shared },
-                   { f->top_k_key ? f->top_k_key : "num_experts_per_tok", &top_k },
-                   { "moe_intermediate_size", &hidden } };
+    } needed[] = { { f->experts_key, f->other_experts_key, &n },
+                   { f->shared_key, f->other_shared_key, &n_shared },
+                   { f->top_k_key ? f->top_k_key : "num_experts_per_tok", NULL, &top_k },
+                   { "moe_intermediate_size", NULL, &hidden } };
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         if (!needed[i].key) continue;
         TRY(same_in_all(r, needed[i].key, needed[i].out));
-        if (i == 0 && !n && f->by_logits) n = r->c.num_experts;
+        if (!*needed[i].out && needed[i].other) TRY(same_in_all(r, needed[i].other, needed[i].out));
         if (!*needed[i].out) return hf_unknown(r, needed[i].key, "the class needs it");
     }
     if (f->always_shared && *n_shared < 1)

@@ -166,4 +166,14 @@ Error *hf_read_moe(HfReading *r);
 Error *hf_read_packing(const HfReading *r, HfPacking *out);
 /* config_rope.c: how positions turn in layers that see all, and in those with a window. */
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local);
+/* What a type of layer has where rope_parameters are silent: the base, and the share of a head that
+ * turns by the frequencies of whole ones; 0: all of it turns. */
+typedef struct HfTypedRope {
+    const char *type;
+    double theta, share;
+} HfTypedRope;
+/* How positions turn in a type of layer with heads so wide, in classes where each type has a rope
+ * and a share of a head may turn so. */
+Error *hf_read_typed_rope(const HfReading *r, const HfTypedRope *silent, int64_t head,
+                          RopeScaling *out);
 #endif

@@ -96,11 +96,12 @@ static Error *read_longrope(const HfReading *r, const Yaml *p, RopeScaling *out)
     return read_factors(r, p, "long_factor", &out->long_factors);
 }
 
-/* The first files of Phi 3 have other names for what it does. */
+/* The first files of Phi 3 have other names for what it does, those of Sarvam one for YaRN. */
 static int kind_of(const HfReading *r, const char *name)
 {
     const bool is_phi3 = r->family->phi3_rope;
     int kind = 1;
+    if (!strcmp(name, "deepseek_yarn")) return ROPE_YARN;
     if (!strcmp(name, "su") || (is_phi3 && !strcmp(name, "yarn"))) return ROPE_LONG;
     while (rope_scaling_choices[kind] && strcmp(rope_scaling_choices[kind], name)) kind++;
     return kind;
@@ -180,6 +181,7 @@ static Error *read_of_type(const HfReading *r, const Yaml *all, const char *type
                            double share, RopeScaling *out)
 {
     const Yaml *p = yaml_get(all, type);
+    if (r->family->ropes_may_be_null && p && p->type == YAML_NULL) p = NULL;
     const bool is_map = p && p->type == YAML_MAP;
     if (all && p && (!is_map || hf_number(p, "rope_theta", 0) <= 0))
         return error_new("%s: rope_parameters: %s needs an object with a rope_theta above 0",
@@ -200,6 +202,41 @@ static Error *read_by_type(const HfReading *r, const Yaml *all, RopeScaling *ful
     return read_of_type(r, all, "sliding_attention", f->local_theta, f->local_share, local);
 }
 
+static Error *wrong_rope(const HfReading *r, const Yaml *p, const char *why)
+{
+    return error_new("%s: rope_parameters: %s", yaml_place(r->arena, p), why);
+}
+
+Error *hf_read_typed_rope(const HfReading *r, const HfTypedRope *silent, int64_t head,
+                          RopeScaling *out)
+{
+    const Yaml *all = r->c.rope_parameters, *p = yaml_get(all, silent->type);
+    const bool is_silent = !all || all->type != YAML_MAP;
+    const Yaml *kind = yaml_get(p, "rope_type");
+    const char *type = kind && kind->type == YAML_STRING ? kind->text : "default";
+    if (is_silent && silent->share > 0) type = "proportional";
+    const double theta = hf_number(r->root, "rope_theta", r->family->theta),
+                 of_whole = hf_number(r->root, "partial_rotary_factor", 1);
+    *out = (RopeScaling){ .attention = 1 };
+    out->base = hf_number(p, "rope_theta", is_silent ? silent->theta : theta);
+    if (!is_silent && (!p || p->type != YAML_MAP))
+        return wrong_rope(r, all, "each type of layer needs its own");
+    if (!(out->base > 0)) return wrong_rope(r, p, "rope_theta must be above 0");
+    if (!strcmp(type, "default")) return NULL;
+    if (strcmp(type, "proportional") != 0)
+        return wrong_rope(r, kind, "rope_type: known are default and proportional");
+    const double share =
+        hf_number(p, "partial_rotary_factor", is_silent ? silent->share : of_whole);
+    const int64_t turning = share > 0 && share <= 1 ? 2 * (int64_t)(share * (double)head / 2) : 0;
+    if (!turning)
+        return wrong_rope(r, p ? p : r->root, "partial_rotary_factor must leave what turns");
+    if (turning < head) out->width = turning, out->proportional = true;
+    out->factor = hf_number(p, "factor", 1);
+    if (!(out->factor > 0)) return wrong_rope(r, p, "factor must be above 0");
+    if (out->factor != 1) out->kind = ROPE_LINEAR;
+    return NULL;
+}
+
 /* transformers 5 keeps the parameters of each type of layer apart where they differ. */
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
 {
@@ -214,9 +251,9 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
     const Yaml *v5 =
         c->rope_parameters && c->rope_parameters->type == YAML_MAP ? c->rope_parameters : NULL;
     const Yaml *v4 = c->rope_scaling && c->rope_scaling->type == YAML_MAP ? c->rope_scaling : NULL;
-    if (r->family->ropes_by_type) return read_by_type(r, v5 ? v5 : v4, full, local);
     if (r->family->scaled_rope && !v5 && !v4)
         return hf_unknown(r, "rope_parameters", "the class needs them");
+    if (r->family->ropes_by_type) return read_by_type(r, v5 ? v5 : v4, full, local);
     const char *key = r->family->theta_key ? r->family->theta_key : "rope_theta";
     const double silent = r->theta != 0 ? r->theta : r->family->theta,
                  theta = hf_number(r->root, key, silent);

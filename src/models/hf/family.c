@@ -10,6 +10,7 @@
 #define GEMMA2 GEMMA, .sandwich = true, .soft_caps = true, .heads_divide_width = true
 #define SHARED_EXPERTS .shared_experts = true, .experts_key = "n_routed_experts", .shared_key = "n_shared_experts", .factor_key = "routed_scaling_factor"
 #define DENSE_FIRST .first_sparse_key = "first_k_dense_replace"
+#define SARVAM SHARED_EXPERTS, DENSE_FIRST, .other_experts_key = "num_experts", .other_shared_key = "num_shared_experts", .norm_topk_prob = true, .factor = 2.5
 static const HfSpaceKeys mamba_keys = { "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias",
                                         .n_heads = 128, .n_state = 256, .n_groups = 1, .expand = "mamba_expand" },
                          falcon_keys = { "mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv", "mamba_conv_bias", "mamba_proj_bias",
@@ -71,6 +72,9 @@ const HfFamily hf_families[] = {
     { "arcee", "ArceeForCausalLM", "ArceeDecoderLayer", hf_plain_names, hf_llama_names,
       .plain = true, .heads_divide_width = true, .keys = { .attention_bias = true, .mlp_bias = true },
       .theta = 10000, .eps = 1e-5, .max_positions = 4096, .activation = "relu2" },
+    { "bitnet", "BitNetForCausalLM", "BitNetDecoderLayer", hf_bitnet_names, hf_llama_names,
+      .norm_inside = true, .heads_fill_width = true, .keys = { .attention_bias = true },
+      .vocab_size = 128256, .n_heads = 20, .n_key_heads = 5, .theta = 500000, .eps = 1e-5, .max_positions = 2048, .activation = "relu2" },
     { "granite", "GraniteForCausalLM", "GraniteDecoderLayer", NULL, hf_llama_names,
       .keys = { .attention_bias = true, .mlp_bias = true, .multipliers = true },
       .theta = 10000, .eps = 1e-6, .max_positions = 2048, .activation = "silu" },
@@ -136,6 +140,9 @@ const HfFamily hf_families[] = {
       .short_conv = true, .qk_norm = true, .sparse = true, .sigmoids = true, .norm_topk_prob = true, .keys = { .use_expert_bias = true },
       .first_sparse_key = "num_dense_layers", .first_sparse = 2, .factor_key = "routed_scaling_factor", .sum_eps = 1e-6, .top_k = 4,
       .vocab_size = 65536, .theta = 1000000, .eps = 1e-5, .eps_key = "norm_eps", .max_positions = 128000, .n_heads = 32, .n_key_heads = 8, .activation = "silu", .is_tied = true },
+    { "lfm3", "Lfm3ForCausalLM", "Lfm3DecoderLayer", hf_lfm3_names, hf_llama_names,
+      .short_conv = true, .qk_norm = true, .sandwich = true, .dialect = &hf_lfm3, .keys = { .attention_bias = true }, .windows = HF_WINDOW_NAMED, .needs_window = true,
+      .vocab_size = 128000, .theta = 1000000, .eps = 1e-5, .eps_key = "norm_eps", .max_positions = 128000, .n_heads = 16, .n_key_heads = 4, .head_width = 128, .window = 256, .activation = "silu", .is_tied = true },
     { "mamba2", "Mamba2ForCausalLM", "Mamba2Block", NULL, hf_mamba2_names,
       .state_space = &mamba2_keys, .one_layer = true, .no_attention = true, .no_rope = true,
       .vocab_size = 32768, .eps = 1e-5, .eps_key = "layer_norm_epsilon", .max_positions = 1048576, .activation = "silu" },
@@ -302,6 +309,10 @@ const HfFamily hf_families[] = {
       LAYER_NORM, .own_eps = true, .learned_positions = true, .unused_positions = 2, .plain = true, .biased = true, .no_groups = true, .heads_fill_width = true, .dialect = &hf_opt, .keys = { .use_bias = true },
       .vocab_size = 50272, .n_heads = 12, .eps = 1e-5, .max_positions = 2048, .activation = "relu", .activation_key = "activation_function", .is_tied = true,
       .dropout_key = "dropout", .dropout = 0.1 },
+    { "biogpt", "BioGptForCausalLM", "BioGptDecoderLayer", NULL, hf_biogpt_names,
+      LAYER_NORM, .own_eps = true, .learned_positions = true, .unused_positions = 2, .plain = true, .all_biases = true, .no_groups = true, .heads_fill_width = true, .dialect = &hf_biogpt,
+      .vocab_size = 42384, .n_heads = 16, .eps = 1e-5, .max_positions = 1024, .activation = "gelu", .is_tied = true,
+      .dropout_key = "hidden_dropout_prob", .embedding_dropout_key = "hidden_dropout_prob", .dropout = 0.1 },
     { "llama4_text", "Llama4ForCausalLM", "Llama4TextDecoderLayer", hf_llama4_names, hf_llama_names,
       .interleaved = true, .sparse = true, .all_sparse = true, .sigmoids = true, .dialect = &hf_llama4, .keys = { .attention_bias = true, .no_rope_layers = true, .use_qk_norm = true },
       .windows = HF_WINDOW_CHUNKS, .window = 8192, .window_key = "attention_chunk_size",
@@ -323,6 +334,9 @@ const HfFamily hf_families[] = {
       COHERE, .sparse = true, .all_sparse = true, .norm_topk_prob = true, .dialect = &hf_cohere2_moe, .keys = { .attention_bias = true, .logit_scale = true, .mlp_layer_types = true }, .windows = HF_WINDOW_ROPE,
       .first_sparse_key = "first_k_dense_replace", .vocab_size = 256000, .n_heads = 64, .theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 8192, .head_width = 128,
       .window = 4096, .pattern = 4, .top_k = 2, .activation = "silu", .is_tied = true },
+    { "cohere_compass_text", "CohereCompassForCausalLM", "CohereCompassDecoderLayer", NULL, hf_llama_names,
+      .layer_norm = true, .side_by_side = true, .one_norm = true, .heads_fill_width = true, .scaled_rope = true, .ropes_by_type = true, .ropes_may_be_null = true, .dialect = &hf_cohere_compass, .keys = { .attention_bias = true }, .windows = HF_WINDOW_NAMED, .needs_window = true,
+      .vocab_size = 256000, .n_heads = 64, .theta = 10000, .local_theta = 10000, .eps = 1e-5, .eps_key = "layer_norm_eps", .max_positions = 8192, .window = 4096, .activation = "silu", .is_tied = true },
     { "hy_v3", "HYV3ForCausalLM", "HYV3DecoderLayer", hf_hy_v3_names, hf_llama_names,
       .sparse = true, .shared_experts = true, .always_shared = true, .no_expert_groups = true, .normalized = true, .qk_norm = true, .keys = { .attention_bias = true, .mlp_bias = true, .mlp_layer_types = true },
       .experts_key = "num_experts", .shared_key = "num_shared_experts", .factor_key = "router_scaling_factor", .factor = 2.826, .first_sparse = 1,
@@ -342,10 +356,17 @@ const HfFamily hf_families[] = {
       .local_theta = 10000, .rotary_share = 0.334, .local_share = 0.334, .activation = "silu" },
     { "kolibri1", "Kolibri1ForCausalLM", "Kolibri1DecoderLayer", hf_kolibri_names, hf_llama_names,
       .sparse = true, .no_dense = true, .shared_experts = true, .by_logits = true, .no_expert_groups = true, .sandwich = true, .qk_norm = true, .windows = HF_WINDOW_HYBRID, .needs_window = true,
-      .experts_key = "num_local_experts", .shared_width_key = "shared_expert_intermediate_size", .pattern_key = "",
+      .experts_key = "num_local_experts", .other_experts_key = "num_experts", .shared_width_key = "shared_expert_intermediate_size", .pattern_key = "",
       .vocab_size = 128000, .n_heads = 48, .n_key_heads = 4, .theta = 10000, .eps = 1e-6, .max_positions = 262144, .head_width = 128, .window = 513, .pattern = 5, .activation = "silu" },
+    { "sarvam_moe", "SarvamMoEForCausalLM", "SarvamMoEDecoderLayer", hf_sarvam_names, hf_llama_names,
+      .sparse = true, SARVAM, .dialect = &hf_sarvam_moe, .qkv_alone = true, .keys = { .attention_bias = true, .use_qkv_bias = true, .use_qk_norm = true, .num_nextn_predict_layers = true },
+      .vocab_size = 262144, .n_heads = 64, .n_key_heads = 4, .theta = 8000000, .eps = 1e-6, .max_positions = 131072, .head_width = 64, .rotary_share = 1, .activation = "silu" },
+    { "sarvam_mla", "SarvamMLAForCausalLM", "SarvamMLADecoderLayer", hf_latent_names, hf_llama_names,
+      .latent = true, .own_queries = true, .interleaved = true, .sparse = true, SARVAM, .dialect = &hf_sarvam_mla, .keys = { .attention_bias = true, .num_nextn_predict_layers = true },
+      .vocab_size = 262144, .n_heads = 64, .theta = 10000, .eps = 1e-6, .max_positions = 4096, .activation = "silu" },
     { 0 },
 };
+#undef SARVAM
 #undef GLM
 #undef GEMMA2
 #undef GEMMA

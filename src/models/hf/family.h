@@ -30,7 +30,8 @@ typedef struct HfDialect {
 } HfDialect;
 
 extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt, hf_dbrx, hf_llama4,
-    hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_iquestcoder, hf_mimo_v2;
+    hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_iquestcoder, hf_mimo_v2, hf_sarvam_moe,
+    hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -111,6 +112,7 @@ typedef struct HfFamily {
     bool qk_norm;       /* of each head, before rope */
     bool norm_by_head;  /* those have weights of their own, as rows of a matrix */
     bool qk_norm_width; /* of all heads together */
+    bool norm_inside;   /* of what the last products of attention and feed-forward layers read */
     bool norm_after_rope;
     bool from_one; /* norms store weight - 1 */
     bool layer_norm, norm_bias;
@@ -150,6 +152,7 @@ typedef struct HfFamily {
     bool gated_attention; /* each feature of a head */
     bool latent; /* keys and values from a narrow vector; its norms have an eps of their own */
     bool latent_queries;              /* and queries always from another */
+    bool own_queries;                 /* or, if config.json is silent, from the token itself */
     bool linear;                      /* layers may be of linear attention */
     const HfSpaceKeys *state_space;   /* layers may be state spaces; NULL: they are not */
     const HfSelectiveKeys *selective; /* likewise, selective ones */
@@ -166,6 +169,7 @@ typedef struct HfFamily {
     bool grows;        /* queries, with the logarithm of their position */
     /* Each type of layer has a rope in rope_parameters; no other key says how positions turn. */
     bool ropes_by_type;
+    bool ropes_may_be_null; /* such types of layers have none */
     bool scaled_rope; /* where nothing is said of it the class scales rope by numbers of its own */
     /* Of mixtures of experts. */
     bool sparse;     /* there are some */
@@ -218,7 +222,8 @@ typedef struct HfFamily {
      * their weights, the layers below that are not sparse. NULL: the class does not have it, or, of
      * experts and those of a token, by the usual names. */
     const char *experts_key, *shared_key, *top_k_key, *factor_key, *first_sparse_key;
-    const char *window_key;       /* NULL: sliding_window */
+    const char *other_experts_key, *other_shared_key; /* where the former is missing */
+    const char *window_key;                           /* NULL: sliding_window */
     const char *shared_width_key; /* of the expert that every token goes through, if it is given */
     const char *activation, *activation_key; /* NULL: hidden_act */
     bool is_tied, norm_topk_prob;

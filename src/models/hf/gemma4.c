@@ -126,38 +126,6 @@ static Error *read_heads(const HfReading *r, int64_t i, DecoderLayer *layer)
     return NULL;
 }
 
-static Error *wrong_rope(const HfReading *r, const Yaml *p, const char *why)
-{
-    return error_new("%s: rope_parameters: %s", yaml_place(r->arena, p), why);
-}
-
-/* Of heads of that width; a share of them turns by the frequencies of whole heads. */
-static Error *read_rope(const HfReading *r, bool is_full, int64_t head, RopeScaling *out)
-{
-    const Yaml *all = r->c.rope_parameters,
-               *p = yaml_get(all, is_full ? "full_attention" : "sliding_attention");
-    const bool silent = !all || all->type != YAML_MAP;
-    const Yaml *kind = yaml_get(p, "rope_type");
-    const char *type = kind && kind->type == YAML_STRING ? kind->text : "default";
-    if (silent && is_full) type = "proportional";
-    *out = (RopeScaling){ .attention = 1 };
-    out->base = hf_number(p, "rope_theta", is_full ? 1e6 : 1e4);
-    if (!silent && (!p || p->type != YAML_MAP))
-        return wrong_rope(r, all, "each type of layer needs its own");
-    if (!strcmp(type, "default")) return NULL;
-    if (strcmp(type, "proportional") != 0)
-        return wrong_rope(r, kind, "rope_type: known are default and proportional");
-    const double share = hf_number(p, "partial_rotary_factor", silent ? 0.25 : 1);
-    const int64_t turning = share > 0 && share <= 1 ? 2 * (int64_t)(share * (double)head / 2) : 0;
-    if (!turning)
-        return wrong_rope(r, p ? p : r->root, "partial_rotary_factor must leave what turns");
-    if (turning < head) out->width = turning, out->proportional = true;
-    out->factor = hf_number(p, "factor", 1);
-    if (!(out->factor > 0)) return wrong_rope(r, p, "factor must be above 0");
-    if (out->factor != 1) out->kind = ROPE_LINEAR;
-    return NULL;
-}
-
 /* The layer reads keys and values of the last one of its type in front of all that do. */
 static Error *share_keys(const HfReading *r, DecoderLayer *layer)
 {
@@ -181,6 +149,8 @@ static Error *read_layers(HfReading *r, DecoderLayer *layer)
     Decoder *d = r->d;
     const Options *o = r->own;
     RopeScaling *rope = NEW_N(r->arena, RopeScaling, 2);
+    const HfTypedRope silent[] = { { "sliding_attention", 1e4, 0 },
+                                   { "full_attention", 1e6, 0.25 } };
     int64_t of_type[2] = { 0 };
     layer[d->n_layer - 1].window = 0;
     for (int64_t i = 0; i < d->n_layer; i++) {
@@ -189,7 +159,7 @@ static Error *read_layers(HfReading *r, DecoderLayer *layer)
         const int64_t width = decoder_head_width_of(d, &layer[i]);
         if (of_type[full] && of_type[full] != width)
             return hf_unknown(r, "per_layer_config", "layers of one type have the same head_dim");
-        if (!of_type[full]) TRY(read_rope(r, full, width, &rope[full]));
+        if (!of_type[full]) TRY(hf_read_typed_rope(r, &silent[full], width, &rope[full]));
         of_type[full] = width;
         layer[i].rope = &rope[full];
     }
@@ -197,29 +167,6 @@ static Error *read_layers(HfReading *r, DecoderLayer *layer)
     for (int64_t i = d->n_layer - o->num_kv_shared_layers; i < d->n_layer; i++)
         TRY(share_keys(r, &layer[i]));
     return NULL;
-}
-
-/* A share that gives the width again: there the product is cut to whole pairs. */
-static double share_of(int64_t width, int64_t head)
-{
-    const double share = (double)width / (double)head;
-    return 2 * (int64_t)(share * (double)head / 2) < width ? nextafter(share, 1) : share;
-}
-
-static void put_rope(Text *t, const char *type, const RopeScaling *s, int64_t head)
-{
-    Text r = { 0 };
-    const bool is_plain = s->kind == ROPE_PLAIN && !s->width;
-    text_putc(&r, '{');
-    hf_put_double(&r, "rope_theta", s->base);
-    hf_put_text(&r, "rope_type", is_plain ? "default" : "proportional");
-    if (!is_plain)
-        hf_put_double(&r, "partial_rotary_factor", s->width ? share_of(s->width, head) : 1);
-    if (s->kind == ROPE_LINEAR) hf_put_double(&r, "factor", s->factor);
-    hf_put_key(t, type);
-    text_add(t, r.ptr, r.len);
-    text_putc(t, '}');
-    text_free(&r);
 }
 
 static void put_per_layer(Text *t, const PerLayerEmbedding *p)
@@ -242,10 +189,9 @@ static void put_shared(Text *t, const Decoder *d)
 
 static void add_members(Text *t, const Decoder *d)
 {
-    const DecoderLayer *of_type[2] = { NULL, NULL }; /* with a window, and without */
-    Text ropes = { 0 };
-    for (int64_t i = d->n_layer - 1; i >= 0; i--) of_type[!d->layer[i].window] = &d->layer[i];
-    const DecoderLayer *full = of_type[1];
+    int64_t i = 0;
+    while (i < d->n_layer && d->layer[i].window) i++;
+    const DecoderLayer *full = i < d->n_layer ? &d->layer[i] : NULL;
     put_per_layer(t, d->per_layer);
     put_shared(t, d);
     hf_put_bool(t, "attention_k_eq_v", full && full->keys_as_values);
@@ -253,17 +199,7 @@ static void add_members(Text *t, const Decoder *d)
         hf_put_int(t, "global_head_dim", decoder_head_width_of(d, full));
         hf_put_int(t, "num_global_key_value_heads", decoder_key_heads_of(d, full));
     }
-    text_putc(&ropes, '{');
-    for (int k = 0; k < 2; k++) {
-        const DecoderLayer *l = of_type[k] && of_type[k]->n_rope ? of_type[k] : NULL;
-        const RopeScaling plain = { .base = k ? 1e6 : 1e4 };
-        put_rope(&ropes, k ? "full_attention" : "sliding_attention", l ? l->rope : &plain,
-                 l ? decoder_head_width_of(d, l) : d->head_width);
-    }
-    hf_put_key(t, "rope_parameters");
-    text_add(t, ropes.ptr, ropes.len);
-    text_putc(t, '}');
-    text_free(&ropes);
+    hf_put_typed_ropes(t, d);
     hf_put_bool(t, "enable_moe_block", d->moe);
 }
 

@@ -82,6 +82,12 @@ const HfName hf_plain_names[] = {
     { 0 },
 };
 
+const HfName hf_bitnet_names[] = {
+    { "transformer.h.%.heads_norm.*", "model.layers.%.self_attn.attn_sub_norm.*", HF_SAME },
+    { "transformer.h.%.hidden_norm.*", "model.layers.%.mlp.ffn_sub_norm.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_fused_names[] = {
     { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_QUERIES },
     { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_KEYS },
@@ -349,28 +355,41 @@ const HfName hf_jamba_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define SHORT_CONV \
+    { "transformer.h.%.attention_norm.*", "model.layers.%.operator_norm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.ffn_norm.*", HF_SAME }, \
+    { "transformer.h.%.short_conv.front_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_FRONT }, \
+    { "transformer.h.%.short_conv.back_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_BACK }, \
+    { "transformer.h.%.short_conv.value.*", "model.layers.%.conv.in_proj.*", HF_CONV_VALUES }, \
+    { "transformer.h.%.short_conv.value_conv.weight", "model.layers.%.conv.conv.weight", HF_CONV }, \
+    { "transformer.h.%.short_conv.value_conv.bias", "model.layers.%.conv.conv.bias", HF_SAME }, \
+    { "transformer.h.%.short_conv.c_proj.*", "model.layers.%.conv.out_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.w1.*", HF_SAME }, \
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.w3.*", HF_SAME }, \
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.w2.*", HF_SAME }, \
+    { "transformer.lm_head_norm.*", "model.embedding_norm.*", HF_SAME }
+/* clang-format on */
+
 const HfName hf_lfm2_names[] = {
-    { "transformer.h.%.attention_norm.*", "model.layers.%.operator_norm.*", HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "model.layers.%.ffn_norm.*", HF_SAME },
+    SHORT_CONV,
     { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.*", HF_SAME },
     { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_layernorm.*", HF_SAME },
     { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.out_proj.*", HF_SAME },
-    { "transformer.h.%.short_conv.front_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_FRONT },
-    { "transformer.h.%.short_conv.back_gate.*", "model.layers.%.conv.in_proj.*", HF_CONV_BACK },
-    { "transformer.h.%.short_conv.value.*", "model.layers.%.conv.in_proj.*", HF_CONV_VALUES },
-    { "transformer.h.%.short_conv.value_conv.weight", "model.layers.%.conv.conv.weight", HF_CONV },
-    { "transformer.h.%.short_conv.value_conv.bias", "model.layers.%.conv.conv.bias", HF_SAME },
-    { "transformer.h.%.short_conv.c_proj.*", "model.layers.%.conv.out_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.w1.*", HF_SAME },
-    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.w3.*", HF_SAME },
-    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.w2.*", HF_SAME },
-    { "transformer.lm_head_norm.*", "model.embedding_norm.*", HF_SAME },
     { "transformer.h.%.mlp.router.balance", "model.layers.%.feed_forward.expert_bias", HF_SAME },
     { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.gate.*", HF_SAME },
     { "transformer.h.%.mlp.experts.W.*", "model.layers.%.feed_forward.experts.#.w1.*", HF_EXPERTS },
     { "transformer.h.%.mlp.experts.V.*", "model.layers.%.feed_forward.experts.#.w3.*", HF_EXPERTS },
     { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.feed_forward.experts.#.w2.*",
       HF_EXPERTS },
+    { 0 },
+};
+
+const HfName hf_lfm3_names[] = {
+    SHORT_CONV,
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.gate_proj.*", HF_SAME },
+    { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_operator_norm.*", HF_SAME },
+    { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_ffn_norm.*", HF_SAME },
     { 0 },
 };
 
@@ -639,6 +658,20 @@ const HfName hf_kolibri_names[] = {
     { 0 },
 };
 
+const HfName hf_sarvam_names[] = {
+    { "transformer.wte.*", "model.word_embeddings.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.attention.query_key_value.*", HF_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.attention.query_key_value.*", HF_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.attention.query_key_value.*", HF_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.attention.dense.*", HF_SAME },
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.attention.query_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.attention.key_layernorm.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.expert_bias", HF_SAME },
+    SIGMOID_ROUTER,
+    NEXTN,
+    { 0 },
+};
+
 const HfName hf_bigcode_names[] = {
     { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_QUERIES },
     { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_KEYS },
@@ -692,27 +725,40 @@ const HfName hf_mpt_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define OF_BART(model) \
+    { "transformer.wte.*", model ".embed_tokens.*", HF_SAME }, \
+    { "transformer.wpe.*", model ".embed_positions.*", HF_SAME }, \
+    { "transformer.h.%.attention_norm.*", model ".layers.%.self_attn_layer_norm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_norm.*", model ".layers.%.final_layer_norm.*", HF_SAME }, \
+    { "transformer.h.%.attn.q_attn.*", model ".layers.%.self_attn.q_proj.*", HF_SAME }, \
+    { "transformer.h.%.attn.k_attn.*", model ".layers.%.self_attn.k_proj.*", HF_SAME }, \
+    { "transformer.h.%.attn.v_attn.*", model ".layers.%.self_attn.v_proj.*", HF_SAME }, \
+    { "transformer.h.%.attn.c_proj.*", model ".layers.%.self_attn.out_proj.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_fc.*", model ".layers.%.fc1.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_proj.*", model ".layers.%.fc2.*", HF_SAME }
+/* clang-format on */
+
 const HfName hf_opt_names[] = {
-    { "transformer.wte.*", "model.decoder.embed_tokens.*", HF_SAME },
-    { "transformer.wpe.*", "model.decoder.embed_positions.*", HF_SAME },
-    { "transformer.h.%.attention_norm.*", "model.decoder.layers.%.self_attn_layer_norm.*",
-      HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "model.decoder.layers.%.final_layer_norm.*", HF_SAME },
-    { "transformer.h.%.attn.q_attn.*", "model.decoder.layers.%.self_attn.q_proj.*", HF_SAME },
-    { "transformer.h.%.attn.k_attn.*", "model.decoder.layers.%.self_attn.k_proj.*", HF_SAME },
-    { "transformer.h.%.attn.v_attn.*", "model.decoder.layers.%.self_attn.v_proj.*", HF_SAME },
-    { "transformer.h.%.attn.c_proj.*", "model.decoder.layers.%.self_attn.out_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.c_fc.*", "model.decoder.layers.%.fc1.*", HF_SAME },
-    { "transformer.h.%.mlp.c_proj.*", "model.decoder.layers.%.fc2.*", HF_SAME },
+    OF_BART("model.decoder"),
     { "transformer.lm_head_norm.*", "model.decoder.final_layer_norm.*", HF_SAME },
     { "transformer.lm_head.*", "lm_head.*", HF_SAME },
     { 0 },
 };
 
+const HfName hf_biogpt_names[] = {
+    OF_BART("biogpt"),
+    { "transformer.lm_head_norm.*", "biogpt.layer_norm.*", HF_SAME },
+    { "transformer.lm_head.*", "output_projection.*", HF_SAME },
+    { 0 },
+};
+
+#undef OF_BART
 #undef SINKS
 #undef OUT_OF_GPTJ
 #undef BACKBONE
 #undef STATE_SPACE
+#undef SHORT_CONV
 #undef LINEAR_ATTENTION
 #undef SHARED_EXPERT
 #undef NEXTN

@@ -116,7 +116,9 @@ static void put_attention_type(Text *item, const DecoderLayer *l, int64_t i)
 static void put_conv_type(Text *item, const DecoderLayer *l, int64_t i)
 {
     (void)i;
-    text_puts(item, l->mixer == MIXER_CONV ? "\"conv\"" : "\"full_attention\"");
+    text_puts(item, l->mixer == MIXER_CONV ? "\"conv\""
+                    : l->window            ? "\"sliding_attention\""
+                                           : "\"full_attention\"");
 }
 
 static void put_block_type(Text *item, const DecoderLayer *l, int64_t i)
@@ -144,18 +146,74 @@ static void put_kinds(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_of_layers(t, "layer_types", d, put_attention_type);
 }
 
-/* Layers with a window may have another rope. */
+/* Layers with a window may have another rope; NULL: none. */
 static void put_both_ropes(Text *t, const Decoder *d, const RopeScaling *full,
                            const RopeScaling *local, const HfFamily *f)
 {
     Text both = { 0 };
     text_putc(&both, '{');
-    put_rope(&both, "full_attention", full, f, true, d);
-    put_rope(&both, "sliding_attention", local, f, true, d);
+    const RopeScaling *of_type[] = { full, local };
+    for (int k = 0; k < 2; k++) {
+        const char *type = k ? "sliding_attention" : "full_attention";
+        if (of_type[k])
+            put_rope(&both, type, of_type[k], f, true, d);
+        else
+            hf_put_null(&both, type);
+    }
     hf_put_key(t, "rope_parameters");
     text_add(t, both.ptr, both.len);
     text_putc(t, '}');
     text_free(&both);
+}
+
+/* That of the first layer which turns, with a window or without; NULL: none does. */
+static const RopeScaling *rope_of_type(const Decoder *d, bool local)
+{
+    for (int64_t i = 0; i < d->n_layer; i++)
+        if (d->layer[i].n_rope && (d->layer[i].window > 0) == local) return d->layer[i].rope;
+    return NULL;
+}
+
+/* A share that gives the width again: there the product is cut to whole pairs. */
+static double share_of(int64_t width, int64_t head)
+{
+    const double share = (double)width / (double)head;
+    return 2 * (int64_t)(share * (double)head / 2) < width ? nextafter(share, 1) : share;
+}
+
+static void put_typed_rope(Text *t, const char *type, const RopeScaling *s, int64_t head)
+{
+    Text r = { 0 };
+    const bool is_plain = s->kind == ROPE_PLAIN && !s->width;
+    text_putc(&r, '{');
+    hf_put_double(&r, "rope_theta", s->base);
+    hf_put_text(&r, "rope_type", is_plain ? "default" : "proportional");
+    if (!is_plain)
+        hf_put_double(&r, "partial_rotary_factor", s->width ? share_of(s->width, head) : 1);
+    if (s->kind == ROPE_LINEAR) hf_put_double(&r, "factor", s->factor);
+    hf_put_key(t, type);
+    text_add(t, r.ptr, r.len);
+    text_putc(t, '}');
+    text_free(&r);
+}
+
+void hf_put_typed_ropes(Text *t, const Decoder *d)
+{
+    const DecoderLayer *of_type[2] = { NULL, NULL }; /* with a window, and without */
+    Text ropes = { 0 };
+    for (int64_t i = d->n_layer - 1; i >= 0; i--)
+        if (d->layer[i].n_rope) of_type[!d->layer[i].window] = &d->layer[i];
+    text_putc(&ropes, '{');
+    for (int k = 0; k < 2; k++) {
+        const DecoderLayer *l = of_type[k];
+        const RopeScaling plain = { .base = k ? 1e6 : 1e4 };
+        put_typed_rope(&ropes, k ? "full_attention" : "sliding_attention", l ? l->rope : &plain,
+                       l ? decoder_head_width_of(d, l) : d->head_width);
+    }
+    hf_put_key(t, "rope_parameters");
+    text_add(t, ropes.ptr, ropes.len);
+    text_putc(t, '}');
+    text_free(&ropes);
 }
 
 void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
@@ -174,7 +232,9 @@ void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_text(t, "position_embedding_type", full ? "rope" : "nope");
     if (f->keys.layer_rope_theta) hf_put_of_layers(t, "layer_rope_theta", d, put_base);
     if (f->keys.no_rope_layers) hf_put_of_layers(t, "no_rope_layers", d, put_turns);
-    if (!full) return;
+    if (f->ropes_may_be_null)
+        put_both_ropes(t, d, rope_of_type(d, false), rope_of_type(d, true), f);
+    if (!full || f->ropes_may_be_null) return;
     if (f->windows == HF_WINDOW_NAMED || f->ropes_by_type) {
         put_both_ropes(t, d, full->rope, local && local->n_rope ? local->rope : full->rope, f);
         return;

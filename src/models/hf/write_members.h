@@ -12,6 +12,9 @@ void hf_put_members(Text *t, const Decoder *d, const HfFamily *f);
 /* Of them, what it says layer by layer, and of mixtures of experts. */
 void hf_put_layers(Text *t, const Decoder *d, const HfFamily *f);
 void hf_put_moe(Text *t, const Decoder *d, const HfFamily *f);
+/* rope_parameters of layers with a window and of those without, as hf_read_typed_rope reads them.
+ */
+void hf_put_typed_ropes(Text *t, const Decoder *d);
 /* Of them, what all classes have, by the names of this one for its sizes; eps is left out if it is
  * not in config.json. */
 void hf_put_sizes(Text *t, const Decoder *d, const HfFamily *f, const char *width,
