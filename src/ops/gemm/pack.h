@@ -171,7 +171,7 @@ INLINE void pack_columns(const PackFrom *s, int64_t row, int64_t rows, int64_t s
     }
     for (int64_t j = 0; j < width; j += LANES) {
         int64_t n = rows - j < 0 ? 0 : rows - j < LANES ? rows - j : LANES;
-        if (!s->f.k_inner && s->pairs) { /* a line holds the columns of two vectors */
+        if (!s->f.k_inner && s->pairs && width % (2 * LANES) == 0) { /* a line: two vectors */
             const int64_t more = rows - j - LANES;
             for (int64_t k = 0; k < steps; k++) {
                 Word *at = to + k * width + j;
