@@ -95,8 +95,9 @@ static Error *find_named(Folder *f, const char *name, Found *out)
                      f->index);
 }
 
-/* Under its name; without that of the model around it, as in files of the first GPT-2; or as the
- * text model of a larger one, in the spelling of transformers 5 and 4. */
+/* Under its name; without that of the model around it, as in files of the first GPT-2; as the text
+ * model of a larger one, in the spelling of transformers 5 and 4; or, in layers of Kimi Linear
+ * without experts, as transformers writes them, by the name of mixtures. */
 static Error *find(Folder *f, const char *name, Found *out)
 {
     static const struct {
@@ -111,6 +112,13 @@ static Error *find(Folder *f, const char *name, Found *out)
         if (!str_starts(str_of(name), spelling[i].without)) continue;
         const char *rest = name + strlen(spelling[i].without);
         TRY(find_named(f, arena_printf(f->arena, "%s%s", spelling[i].with, rest), out));
+    }
+    const char *dense = strstr(name, ".mlp.");
+    if (!out->tensor && dense) {
+        const int before = (int)(dense - name);
+        const char *other =
+            arena_printf(f->arena, "%.*s.block_sparse_moe.%s", before, name, dense + 5);
+        TRY(find_named(f, other, out));
     }
     if (out->tensor) return NULL;
     return error_new("%s has no tensor %s", f->index ? f->index : hf_file_path(out->file), name);

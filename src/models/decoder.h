@@ -64,7 +64,8 @@ typedef struct Latent {
 } Latent;
 
 /* Attention whose heads keep a matrix of what they have read, by the gated delta rule
- * (ops/gated_delta.h). Neighbouring heads of values share one of keys.
+ * (ops/gated_delta.h). Neighbouring heads of values share one of keys. Kimi Delta Attention (Kimi
+ * Team 2025) lets each row of a matrix fade by itself, and has sigmoids in its gates.
  *
  * Or a state space (Mamba-2), by the rule that adds: heads of values are those of its input x,
  * keys are B and queries C, which the heads of a group share, and rates are the steps that decays
@@ -73,6 +74,11 @@ typedef struct LinearAttention {
     int64_t key_heads, value_heads, key_width, value_width;
     int64_t conv_width; /* tokens that a convolution sees, at least 2 */
     double most_rate;   /* what corrections are below: 1, or 2 */
+    bool row_decays;    /* a head has key_width decays in the place of one */
+    /* Decays and gates are products of a vector of so many numbers, which is one of the token; 0:
+     * of the token itself. */
+    int64_t decay_rank, gate_rank;
+    bool sigmoid_gates; /* what a head gives counts by sigmoids, else by silu */
     const Norm *norm;   /* of what each head gives; there always; of a state space, of what each
                            group gives, and with a weight for each feature of all; or NULL */
     bool is_state_space;

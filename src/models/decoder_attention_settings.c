@@ -13,12 +13,18 @@ const Field latent_settings[] = {
     FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
+static const char *const linear_decays[] = { "head", "feature", NULL };
+static const char *const linear_gates[] = { "silu", "sigmoid", NULL };
 const Field linear_settings[] = {
     FIELD_INT(LinearSettings, key_heads, NULL, 1, MOST, "heads of queries and keys"),
     FIELD_INT(LinearSettings, value_heads, NULL, 1, MOST, "heads of values, a multiple: neighbours share a head of queries and keys"),
     FIELD_INT(LinearSettings, key_width, NULL, 1, MOST, "width of a query and a key"),
     FIELD_INT(LinearSettings, value_width, NULL, 1, MOST, "width of a value"),
     FIELD_INT(LinearSettings, conv_width, "4", 2, 1024, "tokens that the convolutions of queries, keys and values see"),
+    FIELD_CHOICE(LinearSettings, decay, "head", linear_decays, "what fades by itself: the matrix of a head, or each of its rows, one for each feature of keys"),
+    FIELD_INT(LinearSettings, decay_rank, "0", 0, MOST, "width of the vector that decays are products of; 0: they are products of the token itself"),
+    FIELD_CHOICE(LinearSettings, gate, "silu", linear_gates, "what multiplies what heads give, of a product of the token"),
+    FIELD_INT(LinearSettings, gate_rank, "0", 0, MOST, "width of the vector that gates are products of; 0: they are products of the token itself"),
     FIELD_BOOL(LinearSettings, negative, "false", "a token may correct by up to twice what is wrong, so that matrices may have negative eigenvalues"),
     FIELD_BOOL(LinearSettings, norm_in_front, "false", "linear blocks have norms in front of their layers alone, whatever others have"),
     FIELD_FLOAT(LinearSettings, eps, "1e-6", 0, 1, "of the norm of what each head gives, which has a weight that is stored as it is", .flags = FIELD_OPEN_MIN),
@@ -114,6 +120,10 @@ const LinearAttention *linear_settings_make(Arena *a, const LinearSettings *s,
                                    .value_width = s->value_width,
                                    .conv_width = s->conv_width,
                                    .most_rate = s->negative ? 2 : 1,
+                                   .row_decays = s->decay > 0,
+                                   .decay_rank = s->decay_rank,
+                                   .gate_rank = s->gate_rank,
+                                   .sigmoid_gates = s->gate > 0,
                                    .norm = arena_copy(a, &norm, sizeof norm),
                                    .front_norm = s->norm_in_front ? front_norm : NULL };
     return arena_copy(a, &made, sizeof made);

@@ -12,6 +12,8 @@ typedef struct LatentSettings {
 
 typedef struct LinearSettings {
     int64_t key_heads, value_heads, key_width, value_width, conv_width;
+    int decay, gate; /* as in linear_decays and linear_gates */
+    int64_t decay_rank, gate_rank;
     bool negative, norm_in_front;
     double eps;
 } LinearSettings;

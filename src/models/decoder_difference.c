@@ -84,6 +84,10 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     if (!e) e = number(a, "linear conv_width", (double)x->conv_width, (double)y->conv_width);
     if (!e) e = flag(a, "state space", x->is_state_space, y->is_state_space);
     if (!e) e = number(a, "largest linear rate", x->most_rate, y->most_rate);
+    if (!e) e = flag(a, "decays of each row of linear attention", x->row_decays, y->row_decays);
+    if (!e) e = number(a, "rank of linear decays", (double)x->decay_rank, (double)y->decay_rank);
+    if (!e) e = number(a, "rank of linear gates", (double)x->gate_rank, (double)y->gate_rank);
+    if (!e) e = flag(a, "sigmoids in linear gates", x->sigmoid_gates, y->sigmoid_gates);
     if (!e) e = flag(a, "bias of linear convolutions", x->conv_bias, y->conv_bias);
     if (!e) e = flag(a, "bias of linear layers", x->bias, y->bias);
     if (!e && x->norm) e = flag(a, "norm in front of gates", x->norm_first, y->norm_first);

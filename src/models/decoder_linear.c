@@ -1,5 +1,6 @@
 /* decoder_linear.c - linear attention of decoders: Gated DeltaNet (Yang et al. 2025), with the
- * order of its parts as Qwen3-Next has it, and Mamba-2 (Dao and Gu 2024). Queries, keys and values
+ * order of its parts as Qwen3-Next has it, Kimi Delta Attention (Kimi Team 2025), and Mamba-2 (Dao
+ * and Gu 2024). Queries, keys and values
  * go through a convolution along the sequence, heads read matrices that fade and are corrected, or
  * added to, token by token, and what they give goes through a norm and a gate. */
 #include "models/decoder_build.h"
@@ -10,6 +11,7 @@
 #include "ops/repeat_heads.h"
 #include "ops/reshape.h"
 #include "ops/scale_heads.h"
+#include "ops/sigmoid_gate.h"
 
 /* Added to the squared length of queries and keys. */
 #define LENGTH_EPS 1e-6
@@ -53,6 +55,17 @@ static Value *product(Build *b, const char *name, Value *x, int64_t width)
     return product_by(b, name, x, width, "heads");
 }
 
+/* The same of a vector of the token with `rank` numbers, which each rank makes; 0: of the token. */
+static Value *ranked(Build *b, const char *name, Value *x, int64_t width, int64_t rank)
+{
+    Graph *g = b->g;
+    const Linear narrow = { rank, NULL, "embed", false, ROLE_LINEAR },
+                 wide = { width, "heads", NULL, false, ROLE_LINEAR };
+    if (!rank) return product(b, name, x, width);
+    x = linear(g, arena_printf(g->arena, "%s_latent", name), x, &narrow);
+    return linear(g, arena_printf(g->arena, "%s_up", name), x, &wide);
+}
+
 /* Behind its convolution. */
 static Value *convolved(Build *b, const char *name, Value *x)
 {
@@ -87,7 +100,8 @@ static DeltaGates gates(Build *b, Value *x, Value *y)
         .kind = INIT_UNIFORM, .low = log(expm1(0.001)), .high = log(expm1(0.1))
     };
     Value *speed = gate_param(g, "speed", l->value_heads, of_speed),
-          *bias = gate_param(g, "bias", l->value_heads, of_bias);
+          *bias =
+              gate_param(g, "bias", l->value_heads * (l->row_decays ? l->key_width : 1), of_bias);
     const DeltaGatesAttrs attrs = { l->most_rate, l->least_step, l->most_step };
     return delta_gates(g, x, y, speed, bias, &attrs);
 }
@@ -132,8 +146,24 @@ static Value *added(Build *b, Value *q, Value *k, Value *v, DeltaGates gates)
 /* Norms of what each head gives, then gates: [b s (g r e)]. */
 static Value *gated_heads(Build *b, Value *o, Value *gate)
 {
-    o = swiglu(b->g, gate, norm(b->g, "delta_norm", o, b->d->linear->norm));
-    return reshape(b->g, "bsgre->bs(gre)", NULL, o);
+    Graph *g = b->g;
+    o = norm(g, "delta_norm", o, b->d->linear->norm);
+    if (!b->d->linear->sigmoid_gates) return reshape(g, "bsgre->bs(gre)", NULL, swiglu(g, gate, o));
+    o = sigmoid_gate(g, reshape(g, "bsgre->bs(gre)o", "o=1", o),
+                     reshape(g, "bsgre->bs(gre)", NULL, gate));
+    return reshape(g, "bsno->bs(no)", NULL, o);
+}
+
+/* The product that decays come from: [b s g r], or, with those of each row, [b s g r d]. */
+static Value *decay_of(Build *b, Value *x, const char *groups)
+{
+    Graph *g = b->g;
+    const LinearAttention *l = b->d->linear;
+    if (!l->row_decays)
+        return reshape(g, "bs(gr)->bsgr", groups, ranked(b, "a", x, l->value_heads, l->decay_rank));
+    x = ranked(b, "a", x, l->value_heads * l->key_width, l->decay_rank);
+    const char *sizes = arena_printf(g->arena, "%s d=%lld", groups, (long long)l->key_width);
+    return reshape(g, "bs(grd)->bsgrd", sizes, x);
 }
 
 /* Norms of what each group gives: [b s (g r e)]. A group that ranks share is put together. */
@@ -179,11 +209,11 @@ Value *linear_attention_layer(Build *b, Value *x)
     Value *q = of_groups(b, "q", x);
     Value *k = of_groups(b, "k", x);
     Value *v = reshape(g, "bs(gre)->bsgre", heads, convolved(b, "v", product(b, "v", x, values)));
-    Value *decay = reshape(g, "bs(gr)->bsgr", groups, product(b, "a", x, l->value_heads)),
+    Value *decay = decay_of(b, x, groups),
           *rate = l->is_state_space
                       ? NULL
                       : reshape(g, "bs(gr)->bsgr", groups, product(b, "b", x, l->value_heads)),
-          *gate = reshape(g, "bs(gre)->bsgre", heads, product(b, "g", x, values));
+          *gate = reshape(g, "bs(gre)->bsgre", heads, ranked(b, "g", x, values, l->gate_rank));
     graph_leave(g);
     const DeltaGates made = gates(b, decay, rate);
     Value *o = l->is_state_space ? gated_groups(b, added(b, q, k, v, made), gate)

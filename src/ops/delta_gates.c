@@ -14,10 +14,13 @@ static const Field delta_gates_fields[] = {
 DeltaGates delta_gates(Graph *g, Value *x, Value *y, Value *speed, Value *bias,
                        const DeltaGatesAttrs *attrs)
 {
-    const Node *n = y ? graph_add_dims(g, &op_delta_gates, "bsgr,(gr),(gr),bsgr->bsgr,bsgr", NULL,
-                                       attrs, 4, (Value *[]){ x, speed, bias, y })
-                      : graph_add_dims(g, &op_delta_gates, "bsgr,(gr),(gr)->bsgr,bsgr", NULL, attrs,
-                                       3, (Value *[]){ x, speed, bias });
+    const bool by_row = x->n_dims == 5;
+    CHECK(y || !by_row);
+    const char *dims = by_row ? "bsgrd,(gr),(grd),bsgr->bsgrd,bsgr"
+                       : y    ? "bsgr,(gr),(gr),bsgr->bsgr,bsgr"
+                              : "bsgr,(gr),(gr)->bsgr,bsgr";
+    const Node *n = graph_add_dims(g, &op_delta_gates, dims, NULL, attrs, y ? 4 : 3,
+                                   (Value *[]){ x, speed, bias, y });
     return (DeltaGates){ n->out[0], n->out[1] };
 }
 
@@ -27,11 +30,24 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     Value *in[] = {
         n->in[0], n->in[1], n->in[2], dout[0], dout[1], n->n_in == 4 ? n->in[3] : NULL
     };
-    const char *dims = n->n_in == 4 ? "bsgr,(gr),(gr),bsgr,bsgr,bsgr->bsgr,(gr),(gr),bsgr"
-                                    : "bsgr,(gr),(gr),bsgr,bsgr->bsgr,(gr),(gr)";
+    const char *dims = n->in[0]->n_dims == 5
+                           ? "bsgrd,(gr),(grd),bsgrd,bsgr,bsgr->bsgrd,(gr),(grd),bsgr"
+                       : n->n_in == 4 ? "bsgr,(gr),(gr),bsgr,bsgr,bsgr->bsgr,(gr),(gr),bsgr"
+                                      : "bsgr,(gr),(gr),bsgr,bsgr->bsgr,(gr),(gr)";
     const Node *made =
         graph_add_dims(g, &op_delta_gates_grad, dims, NULL, n->attrs, n->n_in + 2, in);
     for (int k = 0; k < n->n_in; k++) din[k] = made->out[k];
+}
+
+/* The decays of a token, and those of each of its heads. */
+typedef struct Counts {
+    int64_t token, head;
+} Counts;
+
+static Counts counts_of(const Launch *l)
+{
+    const int64_t n = tensor_count(&l->in[2]);
+    return (Counts){ n, n / tensor_count(&l->in[1]) };
 }
 
 static int reference(const Launch *l)
@@ -40,12 +56,14 @@ static int reference(const Launch *l)
     const double *x = l->in[0].data, *speed = l->in[1].data, *bias = l->in[2].data,
                  *y = l->n_in == 4 ? l->in[3].data : NULL;
     double *decay = l->out[0].data, *rate = l->out[1].data, slope;
-    const int64_t n = tensor_count(&l->in[1]);
+    const Counts n = counts_of(l);
     for (int64_t i = 0; i < tensor_count(&l->in[0]); i++) {
-        const double step = delta_step(a, x[i] + bias[i % n], &slope);
-        decay[i] = -exp(speed[i % n]) * step;
-        rate[i] = y ? a->most * delta_sigmoid(y[i]) : step;
+        const double step = delta_step(a, x[i] + bias[i % n.token], &slope);
+        decay[i] = -exp(speed[i % n.token / n.head]) * step;
+        if (!y) rate[i] = step;
     }
+    for (int64_t i = 0; y && i < tensor_count(&l->out[1]); i++)
+        rate[i] = a->most * delta_sigmoid(y[i]);
     return KERNEL_OK;
 }
 
@@ -57,15 +75,18 @@ static int grad_reference(const Launch *l)
                  *y = l->n_in == 6 ? l->in[5].data : NULL;
     double *dx = l->out[0].data, *dspeed = l->out[1].data, *dbias = l->out[2].data,
            *dy = y ? l->out[3].data : NULL, slope;
-    const int64_t n = tensor_count(&l->in[1]);
+    const Counts n = counts_of(l);
     memset(dspeed, 0, tensor_bytes(&l->out[1]));
     memset(dbias, 0, tensor_bytes(&l->out[2]));
     for (int64_t i = 0; i < tensor_count(&l->in[0]); i++) {
-        const double step = delta_step(a, x[i] + bias[i % n], &slope), fast = exp(speed[i % n]);
+        const int64_t head = i % n.token / n.head;
+        const double step = delta_step(a, x[i] + bias[i % n.token], &slope),
+                     fast = exp(speed[head]);
         dx[i] = ((y ? 0 : drate[i]) - ddecay[i] * fast) * slope;
-        dspeed[i % n] -= ddecay[i] * fast * step;
-        dbias[i % n] += dx[i];
-        if (!y) continue;
+        dspeed[head] -= ddecay[i] * fast * step;
+        dbias[i % n.token] += dx[i];
+    }
+    for (int64_t i = 0; y && i < tensor_count(&l->in[4]); i++) {
         const double s = delta_sigmoid(y[i]);
         dy[i] = drate[i] * a->most * s * (1 - s);
     }

@@ -23,16 +23,20 @@ __device__ static float step_of(const DeltaGatesAttrs &a, float x, float *slope)
     return step;
 }
 
-/* in: products for decays, speeds, biases, perhaps products for rates. */
+/* in: products for decays, speeds, biases, perhaps products for rates. A head has one decay, or, where
+ * rates have products of their own, several. */
 KERNEL(delta_gates_kernel, 256)
 {
-    const int64_t heads = c.in[1].count;
+    const int64_t columns = c.in[2].count, of_head = columns / c.in[1].count;
     const DeltaGatesAttrs &a = attrs_of<DeltaGatesAttrs>(c);
+    const bool has_rates = c.n_in == 4;
     for (int64_t i = thread_number(); i < c.in[0].count; i += all_threads()) {
         float slope;
-        const float step = step_of(a, get(c.in[0], i) + get(c.in[2], i % heads), &slope);
-        put(c.out[0], i, -expf(get(c.in[1], i % heads)) * step);
-        put(c.out[1], i, c.n_in == 4 ? (float)a.most * sigmoid_of(get(c.in[3], i)) : step);
+        const float step = step_of(a, get(c.in[0], i) + get(c.in[2], i % columns), &slope);
+        put(c.out[0], i, -expf(get(c.in[1], i % columns / of_head)) * step);
+        if (!has_rates) put(c.out[1], i, step);
+        if (has_rates && i < c.in[3].count)
+            put(c.out[1], i, (float)a.most * sigmoid_of(get(c.in[3], i)));
     }
 }
 
@@ -40,26 +44,32 @@ KERNEL(delta_gates_kernel, 256)
  * products for rates. */
 KERNEL(delta_gates_grad_kernel, 256)
 {
-    const int64_t heads = c.in[1].count, h = blockIdx.x;
+    const int64_t heads = c.in[1].count, columns = c.in[2].count, of_head = columns / heads,
+                  h = blockIdx.x;
     const DeltaGatesAttrs &a = attrs_of<DeltaGatesAttrs>(c);
     const bool has_rates = c.n_in == 6;
-    const float fast = expf(get(c.in[1], h)), bias = get(c.in[2], h);
-    float of_speed = 0, of_bias = 0;
-    for (int64_t i = h + heads * threadIdx.x; i < c.in[0].count; i += heads * blockDim.x) {
-        float slope;
-        const float step = step_of(a, get(c.in[0], i) + bias, &slope),
-                    d = fast * get(c.in[3], i), drate = get(c.in[4], i),
-                    dx = ((has_rates ? 0 : drate) - d) * slope;
-        put(c.out[0], i, dx);
-        of_speed -= d * step;
-        of_bias += dx;
-        if (!has_rates) continue;
-        const float s = sigmoid_of(get(c.in[5], i));
-        put(c.out[3], i, drate * (float)a.most * s * (1 - s));
+    const float fast = expf(get(c.in[1], h));
+    float of_speed = 0;
+    for (int64_t k = h * of_head; k < (h + 1) * of_head; k++) {
+        const float bias = get(c.in[2], k);
+        float of_bias = 0;
+        for (int64_t i = k + columns * threadIdx.x; i < c.in[0].count; i += columns * blockDim.x) {
+            float slope;
+            const float step = step_of(a, get(c.in[0], i) + bias, &slope),
+                        d = fast * get(c.in[3], i),
+                        dx = ((has_rates ? 0 : get(c.in[4], i)) - d) * slope;
+            put(c.out[0], i, dx);
+            of_speed -= d * step;
+            of_bias += dx;
+        }
+        of_bias = over_block(of_bias, Sum(), 0.0f);
+        if (threadIdx.x == 0) put(c.out[2], k, of_bias);
     }
     of_speed = over_block(of_speed, Sum(), 0.0f);
-    of_bias = over_block(of_bias, Sum(), 0.0f);
-    if (threadIdx.x > 0) return;
-    put(c.out[1], h, of_speed);
-    put(c.out[2], h, of_bias);
+    if (threadIdx.x == 0) put(c.out[1], h, of_speed);
+    for (int64_t i = h + heads * threadIdx.x; has_rates && i < c.in[4].count;
+         i += heads * blockDim.x) {
+        const float s = sigmoid_of(get(c.in[5], i));
+        put(c.out[3], i, get(c.in[4], i) * (float)a.most * s * (1 - s));
+    }
 }

@@ -5,7 +5,7 @@
 #include "graph/op.h"
 
 typedef struct DeltaGates {
-    Value *decay, *rate; /* [b s g r], f32 (f64) */
+    Value *decay, *rate; /* as x, and [b s g r]; f32 (f64) */
 } DeltaGates;
 
 /* Attributes of "delta_gates". */
@@ -15,7 +15,8 @@ typedef struct DeltaGatesAttrs {
 } DeltaGatesAttrs;
 
 /* x and y [b s g r], speed and bias [(g r)]: decay is -exp(speed) times the step softplus(x +
- * bias), rate the sigmoid of y times `most`; y NULL: the step itself, as in state spaces. */
+ * bias), rate the sigmoid of y times `most`; y NULL: the step itself, as in state spaces. Beside y
+ * a head may have d decays, of x [b s g r d] and bias [(g r d)], with one speed. */
 DeltaGates delta_gates(Graph *g, Value *x, Value *y, Value *speed, Value *bias,
                        const DeltaGatesAttrs *attrs);
 #endif

@@ -4,7 +4,8 @@
  * values. A token's correction is w = rate u with u = v - P^T k. Backwards, with D the gradient of
  * S behind a token, the token's own reading included: dw = D^T k, du = rate dw = dv, and P gets D -
  * k du^T, of which exp(decay) goes on to the token in front. Where values are added alone u = v,
- * and P gets D. */
+ * and P gets D. Each row
+ * of S may have a decay of its own. */
 #include "ops/gated_delta.h"
 #include "base/arena.h"
 #include <string.h>
@@ -18,12 +19,18 @@ const Field gated_delta_fields[] = {
     { 0 },
 };
 
+/* Letters of the decays in a list of dimensions, up to the next comma. */
+static const char *decays(const Value *decay)
+{
+    return decay->n_dims == 5 ? "bsgrd" : "bsgr";
+}
+
 Value *gated_delta(Graph *g, Value *q, Value *k, Value *v, Value *decay, Value *rate,
                    Value *documents, const GatedDelta *attrs)
 {
     Value *in[] = { q, k, v, decay, rate, documents };
-    const char *dims =
-        documents ? "bs!gd!,bsgd,bsgre,bsgr,bsgr,bs->bsgre" : "bs!gd!,bsgd,bsgre,bsgr,bsgr->bsgre";
+    const char *dims = arena_printf(g->arena, "bs!gd!,bsgd,bsgre,%s,bsgr%s->bsgre", decays(decay),
+                                    documents ? ",bs" : "");
     return graph_add_dims(g, &op_gated_delta, dims, NULL, attrs, documents ? 6 : 5, in)->out[0];
 }
 
@@ -31,7 +38,8 @@ Value *gated_delta_cached(Graph *g, Value *state, Value *q, Value *k, Value *v, 
                           Value *rate, const GatedDelta *attrs)
 {
     Value *in[] = { state, q, k, v, decay, rate };
-    const char *dims = "bogrde,bs!gd!,bsgd,bsgre,bsgr,bsgr->bogrde,bsgre";
+    const char *dims =
+        arena_printf(g->arena, "bogrde,bs!gd!,bsgd,bsgre,%s,bsgr->bogrde,bsgre", decays(decay));
     return graph_add_into(g, &op_gated_delta_cached, dims, NULL, attrs, 6, in, 1, &state)->out[1];
 }
 
@@ -40,9 +48,10 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     Value *in[7];
     memcpy(in, n->in, sizeof *in * (size_t)n->n_in);
     in[n->n_in] = dout[0];
-    const char *dims = n->n_in == 6
-                           ? "bs!gd!,bsgd,bsgre,bsgr,bsgr,bs,bsgre->bsgd,bsgd,bsgre,bsgr,bsgr"
-                           : "bs!gd!,bsgd,bsgre,bsgr,bsgr,bsgre->bsgd,bsgd,bsgre,bsgr,bsgr";
+    const char *fades = decays(n->in[3]);
+    const char *dims =
+        arena_printf(g->arena, "bs!gd!,bsgd,bsgre,%s,bsgr%s,bsgre->bsgd,bsgd,bsgre,%s,bsgr", fades,
+                     n->n_in == 6 ? ",bs" : "", fades);
     const Node *made =
         graph_add_dims(g, &op_gated_delta_grad, dims, NULL, n->attrs, n->n_in + 1, in);
     for (int k = 0; k < 5; k++) din[k] = made->out[k];
@@ -54,7 +63,7 @@ typedef struct Delta {
     const int32_t *document; /* NULL: one document */
     int64_t length, n_group, n_repeat, d, e;
     double scale, key_scale;
-    bool adds;
+    bool adds, by_row; /* each row of S has decays of its own */
 } Delta;
 
 static Delta delta_of(const Launch *l, const Tensor *in, int n_in)
@@ -74,7 +83,8 @@ static Delta delta_of(const Launch *l, const Tensor *in, int n_in)
                     .e = v->size[4],
                     .scale = a->scale,
                     .key_scale = a->key_scale,
-                    .adds = a->adds };
+                    .adds = a->adds,
+                    .by_row = in[3].n_dims == 5 };
 }
 
 /* The number of token t of sequence b, and head h of values there. */
@@ -83,12 +93,20 @@ static int64_t head_at(const Delta *x, int64_t b, int64_t t, int64_t h)
     return (b * x->length + t) * x->n_group * x->n_repeat + h;
 }
 
+/* Where the decay of row i of S lies. */
+static int64_t decay_at(const Delta *x, int64_t at, int64_t i)
+{
+    return x->by_row ? at * x->d + i : at;
+}
+
 /* S behind a token, from that in front of it, which is P = exp(decay) S on return; u [e]. */
 static void step(const Delta *x, int64_t at, double *before, double *behind, double *u)
 {
     const double *k = x->k + at / x->n_repeat * x->d, *v = x->v + at * x->e;
-    const double keep = exp(x->decay[at]);
-    for (int64_t i = 0; i < x->d * x->e; i++) before[i] *= keep;
+    for (int64_t i = 0; i < x->d; i++) {
+        const double keep = exp(x->decay[decay_at(x, at, i)]);
+        for (int64_t j = 0; j < x->e; j++) before[i * x->e + j] *= keep;
+    }
     for (int64_t j = 0; j < x->e; j++) {
         u[j] = v[j];
         for (int64_t i = 0; i < x->d && !x->adds; i++)
@@ -193,7 +211,7 @@ static void step_grad(const Delta *x, const DeltaGrads *to, int64_t at, const do
                       const double *faded, const double *u, double *du, double *dstate)
 {
     const int64_t row = at / x->n_repeat * x->d, e = x->e;
-    const double rate = x->rate[at], keep = exp(x->decay[at]);
+    const double rate = x->rate[at];
     for (int64_t j = 0; j < e; j++) {
         double dw = 0;
         for (int64_t i = 0; i < x->d; i++) dw += x->key_scale * x->k[row + i] * dstate[i * e + j];
@@ -202,11 +220,12 @@ static void step_grad(const Delta *x, const DeltaGrads *to, int64_t at, const do
     }
     for (int64_t i = 0; i < x->d; i++) {
         double *of_state = dstate + i * e;
+        const double keep = exp(x->decay[decay_at(x, at, i)]);
         const double known = x->adds ? 0 : dot(faded + i * e, du, e);
         to->k[row + i] += x->key_scale * (rate * dot(of_state, u, e) - known);
         for (int64_t j = 0; j < e && !x->adds; j++)
             of_state[j] -= x->key_scale * x->k[row + i] * du[j];
-        to->decay[at] += keep * dot(of_state, before + i * e, e);
+        to->decay[decay_at(x, at, i)] += keep * dot(of_state, before + i * e, e);
         for (int64_t j = 0; j < e; j++) of_state[j] *= keep;
     }
 }

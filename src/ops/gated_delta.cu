@@ -9,7 +9,7 @@ struct Delta {
     const CallTensor *document; /* NULL: one document */
     int64_t length, n_repeat, n_heads, d, e;
     float scale, key_scale;
-    bool adds;
+    bool adds, by_row; /* each row of S has decays of its own */
 };
 
 __device__ static Delta delta_of(const Call &c, int first, bool has_documents)
@@ -29,7 +29,8 @@ __device__ static Delta delta_of(const Call &c, int first, bool has_documents)
              in[2].size[4],
              (float)a.scale,
              (float)a.key_scale,
-             a.adds };
+             a.adds,
+             in[3].n_dims == 5 };
 }
 
 __device__ static bool begins(const Delta &x, int64_t b, int64_t t)
@@ -38,11 +39,17 @@ __device__ static bool begins(const Delta &x, int64_t b, int64_t t)
     return t == 0 || (x.document && get_int(*x.document, at) != get_int(*x.document, at - 1));
 }
 
-__device__ static void load_keys(const Delta &x, int64_t at, float *q, float *k)
+/* Of a token and head: its query and key, and what it leaves of each row of S; `forgets`: nothing. */
+struct Keys {
+    float *q, *k, *keep;
+};
+
+__device__ static void load_keys(const Delta &x, int64_t at, bool forgets, const Keys &to)
 {
     for (int64_t i = threadIdx.x; i < x.d; i += blockDim.x) {
-        q[i] = x.scale * get(x.q, at / x.n_repeat * x.d + i);
-        k[i] = x.key_scale * get(x.k, at / x.n_repeat * x.d + i);
+        to.q[i] = x.scale * get(x.q, at / x.n_repeat * x.d + i);
+        to.k[i] = x.key_scale * get(x.k, at / x.n_repeat * x.d + i);
+        to.keep[i] = forgets ? 0 : expf(get(x.decay, x.by_row ? at * x.d + i : at));
     }
 }
 
@@ -50,7 +57,7 @@ __device__ static void load_keys(const Delta &x, int64_t at, float *q, float *k)
 struct Columns {
     float (*state)[WARP];
     float (*part)[WARP];
-    float *q, *k;
+    Keys keys;
 };
 
 /* The sum over the warps. */
@@ -72,21 +79,20 @@ __device__ static void run_columns(const Delta &x, const Columns &w, int64_t b, 
     const bool is_there = column + lane < x.e;
     for (int64_t t = 0; t < x.length; t++) {
         const int64_t at = (b * x.length + t) * x.n_heads + h, place = at * x.e + column + lane;
-        const float keep = t > 0 && begins(x, b, t) ? 0 : expf(get(x.decay, at)),
-                    rate = get(x.rate, at);
+        const float rate = get(x.rate, at);
         float known = 0, sum = 0;
         __syncthreads();
-        load_keys(x, at, w.q, w.k);
+        load_keys(x, at, t > 0 && begins(x, b, t), w.keys);
         __syncthreads();
         for (int64_t i = warp; i < x.d; i += GATED_DELTA_WARPS) {
-            w.state[i][lane] *= keep;
-            known += w.k[i] * w.state[i][lane];
+            w.state[i][lane] *= w.keys.keep[i];
+            known += w.keys.k[i] * w.state[i][lane];
         }
         known = x.adds ? 0 : over_rows(w, known);
         const float correction = rate * ((is_there ? get(x.v, place) : 0) - known);
         for (int64_t i = warp; i < x.d; i += GATED_DELTA_WARPS) {
-            w.state[i][lane] += w.k[i] * correction;
-            sum += w.q[i] * w.state[i][lane];
+            w.state[i][lane] += w.keys.k[i] * correction;
+            sum += w.keys.q[i] * w.state[i][lane];
         }
         sum = over_rows(w, sum);
         if (warp == 0 && is_there) put(o, place, sum);
@@ -97,9 +103,9 @@ __device__ static void run_columns(const Delta &x, const Columns &w, int64_t b, 
 KERNEL(gated_delta_kernel, GATED_DELTA_THREADS)
 {
     __shared__ float state[GATED_DELTA_MOST][WARP], part[GATED_DELTA_WARPS][WARP],
-        q[GATED_DELTA_MOST], k[GATED_DELTA_MOST];
+        q[GATED_DELTA_MOST], k[GATED_DELTA_MOST], keep[GATED_DELTA_MOST];
     const Delta x = delta_of(c, 0, c.n_in == 6);
-    const Columns w = { state, part, q, k };
+    const Columns w = { state, part, { q, k, keep } };
     const int64_t tiles = (x.e + WARP - 1) / WARP, h = blockIdx.x / tiles;
     for (int64_t i = threadIdx.x / WARP; i < x.d; i += GATED_DELTA_WARPS)
         state[i][threadIdx.x % WARP] = 0;
@@ -110,9 +116,9 @@ KERNEL(gated_delta_kernel, GATED_DELTA_THREADS)
 KERNEL(gated_delta_cached_kernel, GATED_DELTA_THREADS)
 {
     __shared__ float state[GATED_DELTA_MOST][WARP], part[GATED_DELTA_WARPS][WARP],
-        q[GATED_DELTA_MOST], k[GATED_DELTA_MOST];
+        q[GATED_DELTA_MOST], k[GATED_DELTA_MOST], keep[GATED_DELTA_MOST];
     const Delta x = delta_of(c, 1, false);
-    const Columns w = { state, part, q, k };
+    const Columns w = { state, part, { q, k, keep } };
     const int lane = threadIdx.x % WARP;
     const int64_t tiles = (x.e + WARP - 1) / WARP, h = blockIdx.x / tiles, b = h / x.n_heads,
                   column = blockIdx.x % tiles * WARP + lane;
@@ -133,7 +139,8 @@ KERNEL(gated_delta_cached_kernel, GATED_DELTA_THREADS)
 
 /* Of a block: rows of one token, and its memory (gated_delta_cuda.h). */
 struct Back {
-    float *q, *k, *u, *dout; /* shared; u becomes the gradient of itself */
+    Keys keys;
+    float *u, *dout; /* shared, as the keys; u becomes the gradient of itself */
     float *starts, *states, *corrections, *dstate, *all_dq, *all_dk;
 };
 
@@ -142,38 +149,40 @@ __device__ static void step(const Delta &x, const Back &w, int64_t b, int64_t h,
                             const float *before, float *behind, float *u)
 {
     const int64_t at = (b * x.length + t) * x.n_heads + h;
-    const float keep = begins(x, b, t) ? 0 : expf(get(x.decay, at)), rate = get(x.rate, at);
+    const bool forgets = begins(x, b, t); /* `before` may be no memory then */
+    const float rate = get(x.rate, at);
+    const float *keep = w.keys.keep, *k = w.keys.k;
     __syncthreads();
-    load_keys(x, at, w.q, w.k);
+    load_keys(x, at, forgets, w.keys);
     __syncthreads();
     for (int64_t j = threadIdx.x; j < x.e; j += blockDim.x) {
         float rest = get(x.v, at * x.e + j);
-        for (int64_t i = 0; i < x.d && keep != 0 && !x.adds; i++)
-            rest -= w.k[i] * keep * before[i * x.e + j];
+        for (int64_t i = 0; i < x.d && !forgets && !x.adds; i++)
+            rest -= k[i] * keep[i] * before[i * x.e + j];
         for (int64_t i = 0; i < x.d; i++)
             behind[i * x.e + j] =
-                (keep != 0 ? keep * before[i * x.e + j] : 0) + w.k[i] * rate * rest;
+                (forgets ? 0 : keep[i] * before[i * x.e + j]) + k[i] * rate * rest;
         if (u) u[j] = rest;
     }
 }
 
 /* Columns of the gradient of S get what the token reads; gradients of its values and rate. */
 __device__ static void columns_back(const Call &c, const Delta &x, const Back &w, int64_t at,
-                                    const float *corrections)
+                                    bool forgets, const float *corrections)
 {
     const CallTensor &dout = c.in[c.n_in - 1];
     const float rate = get(x.rate, at);
     float of_rate = 0;
     __syncthreads();
-    load_keys(x, at, w.q, w.k);
+    load_keys(x, at, forgets, w.keys);
     __syncthreads();
     for (int64_t j = threadIdx.x; j < x.e; j += blockDim.x) {
         const float o = get(dout, at * x.e + j);
         float sum = 0;
         for (int64_t i = 0; i < x.d; i++) {
-            const float d = w.dstate[i * x.e + j] + w.q[i] * o;
+            const float d = w.dstate[i * x.e + j] + w.keys.q[i] * o;
             w.dstate[i * x.e + j] = d;
-            sum += w.k[i] * d;
+            sum += w.keys.k[i] * d;
         }
         of_rate += sum * corrections[j];
         w.dout[j] = o;
@@ -187,18 +196,19 @@ __device__ static void columns_back(const Call &c, const Delta &x, const Back &w
 
 /* Rows of it, by warps: gradients of the token's query, key and decay, and of S in front. */
 __device__ static void rows_back(const Call &c, const Delta &x, const Back &w, int64_t at,
-                                 int64_t row, float keep, const float *before, const float *behind,
-                                 const float *corrections)
+                                 int64_t row, bool forgets, const float *before,
+                                 const float *behind, const float *corrections)
 {
     const int lane = threadIdx.x % WARP;
     const float rate = get(x.rate, at);
     float of_decay = 0;
     for (int64_t i = threadIdx.x / WARP; i < x.d; i += GATED_DELTA_WARPS) {
+        const float keep = w.keys.keep[i];
         float of_q = 0, of_k = 0, sum = 0;
         for (int64_t j = lane; j < x.e; j += WARP) {
             const int64_t place = i * x.e + j;
-            const float faded = keep != 0 ? keep * before[place] : 0, d = w.dstate[place],
-                        corrected = x.adds ? 0 : w.u[j], rest = d - w.k[i] * corrected;
+            const float faded = forgets ? 0 : keep * before[place], d = w.dstate[place],
+                        corrected = x.adds ? 0 : w.u[j], rest = d - w.keys.k[i] * corrected;
             of_q += behind[place] * w.dout[j];
             of_k += d * rate * corrections[j] - faded * corrected;
             sum += rest * faded;
@@ -207,12 +217,14 @@ __device__ static void rows_back(const Call &c, const Delta &x, const Back &w, i
         of_q = over_warp(of_q, Sum());
         of_k = over_warp(of_k, Sum());
         of_decay += sum;
+        if (x.by_row) sum = over_warp(sum, Sum());
         if (lane > 0) continue;
+        if (x.by_row) put(c.out[3], at * x.d + i, sum);
         w.all_dq[row + i] += x.scale * of_q;
         w.all_dk[row + i] += x.key_scale * of_k;
     }
     of_decay = over_block(of_decay, Sum(), 0.0f);
-    if (threadIdx.x == 0) put(c.out[3], at, of_decay);
+    if (threadIdx.x == 0 && !x.by_row) put(c.out[3], at, of_decay);
 }
 
 __device__ static void head_back(const Call &c, const Delta &x, const Back &w, int64_t b, int64_t h)
@@ -236,9 +248,9 @@ __device__ static void head_back(const Call &c, const Delta &x, const Back &w, i
                  w.corrections + i * x.e);
         for (int64_t i = n - 1; i >= 0; i--) {
             const int64_t t = from + i, at = (b * x.length + t) * x.n_heads + h;
-            const float keep = begins(x, b, t) ? 0 : expf(get(x.decay, at));
-            columns_back(c, x, w, at, w.corrections + i * x.e);
-            rows_back(c, x, w, at, t * x.d, keep, i ? w.states + i * size : start,
+            const bool forgets = begins(x, b, t);
+            columns_back(c, x, w, at, forgets, w.corrections + i * x.e);
+            rows_back(c, x, w, at, t * x.d, forgets, i ? w.states + i * size : start,
                       w.states + (i + 1) * size, w.corrections + i * x.e);
         }
     }
@@ -248,14 +260,14 @@ __device__ static void head_back(const Call &c, const Delta &x, const Back &w, i
 /* A block per head of keys, with its memory. in: the operands, gradient of what was read. */
 KERNEL(gated_delta_grad_kernel, GATED_DELTA_THREADS)
 {
-    __shared__ float q[GATED_DELTA_MOST], k[GATED_DELTA_MOST], u[GATED_DELTA_MOST],
-        dout[GATED_DELTA_MOST];
+    __shared__ float q[GATED_DELTA_MOST], k[GATED_DELTA_MOST], keep[GATED_DELTA_MOST],
+        u[GATED_DELTA_MOST], dout[GATED_DELTA_MOST];
     const Delta x = delta_of(c, 0, c.n_in == 7);
     const int64_t size = x.d * x.e, n_groups = x.n_heads / x.n_repeat, b = blockIdx.x / n_groups,
                   group = blockIdx.x % n_groups, keys = x.length * x.d;
     float *memory = (float *)c.scratch + blockIdx.x * gated_delta_floats(x.length, x.d, x.e);
     Back w;
-    w.q = q, w.k = k, w.u = u, w.dout = dout;
+    w.keys = { q, k, keep }, w.u = u, w.dout = dout;
     w.starts = memory;
     w.states = w.starts + (x.length / GATED_DELTA_TOKENS + 1) * size;
     w.corrections = w.states + (GATED_DELTA_TOKENS + 1) * size;

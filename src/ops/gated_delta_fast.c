@@ -5,13 +5,9 @@
 static void read_chunk(const Delta *x, Chunk *c)
 {
     const int64_t d = x->wide_d, e = x->wide_e;
-    const Factors of_state = { c->q, d, 1, c->state, e },
+    const Factors of_state = { c->begin_q, d, 1, c->state, e },
                   of_chunk = { c->read, TOKENS, 1, c->w, e };
-    if (!c->begins) {
-        product(c->n, e, d, &of_state, false, c->o, e);
-        for (int64_t i = 0; i < c->n; i++)
-            scale_row(c->o + i * e, c->from_begin[i], e, c->o + i * e);
-    }
+    if (!c->begins) product(c->n, e, d, &of_state, false, c->o, e);
     product(c->n, e, c->n, &of_chunk, !c->begins, c->o, e);
 }
 

@@ -106,6 +106,11 @@ static void check_linear(Arena *a, const HfModel *m)
                                    { LINEAR "v_conv.weight", l->value_heads, l->value_width } },
                 gates[] = { { LINEAR "a_attn.weight", l->value_heads, 1 },
                             { LINEAR "b_attn.weight", l->value_heads, 1 } };
+    for (int k = 0; k < 3 && m->family->latent; k++) { /* each has a tensor of its own */
+        check_rows(a, m, &products[k], 1);
+        check_rows(a, m, &convolutions[k], 1);
+    }
+    if (m->family->latent) return;
     check_rows(a, m, gated, 2);
     check_rows(a, m, products, fused ? 4 : 3);
     check_rows(a, m, convolutions, 3);

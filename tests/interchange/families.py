@@ -6,7 +6,7 @@ Each is written by transformers, read by `model run` (logits) and `generate_text
 trained for three steps, exported, and read by transformers (logits and greedy tokens). Run by `make check-interchange`; needs torch and
 transformers. Greedy tokens are those of transformers up to the first whose two best logits are nearer than 1e-4.
 """
-import json, os, pathlib, random, shutil, struct, subprocess, sys, tempfile
+import json, os, pathlib, random, re, shutil, struct, subprocess, sys, tempfile
 import torch
 import transformers
 from huggingface_hub.errors import StrictDataclassError
@@ -34,6 +34,8 @@ LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12
 ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=24, routed_scaling_factor=1.5, n_group=4, topk_group=2)
 # keys are wide here: where the product of a query and a key is nearly 0, the norm behind makes its rounding large, in transformers as well
 LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=16, linear_value_head_dim=20)
+KIMI = LATENT | dict(num_hidden_layers=4, layer_types=["linear_attention"] * 2 + ["full_attention", "linear_attention"], linear_num_heads=3, linear_head_dim=16,
+                     num_local_experts=5, n_shared_experts=1, num_experts_per_tok=2, moe_intermediate_size=24)
 SPACE = LLAMA | dict(num_hidden_layers=4, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16, mamba_d_head=8, shared_intermediate_size=40,
                      layer_types=["linear_attention", "full_attention", "linear_attention", "linear_attention"])
 
@@ -299,6 +301,9 @@ FAMILIES = {
     "sarvam_mla": ("SarvamMLA", LATENT | ROUTED | dict(attention_bias=True)),
     "sarvam_mla_yarn": ("SarvamMLA", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=0) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "kimi_linear": ("KimiLinear", KIMI),
+    "kimi_linear_groups": ("KimiLinear", KIMI | dict(q_lora_rank=20, attention_bias=True, linear_conv_kernel_dim=3, norm_topk_prob=False, n_group=4, topk_group=2, num_local_experts=8,
+                                                     n_shared_experts=2, layer_types=["full_attention", "linear_attention"] * 2, mlp_layer_types=["sparse", "dense", "sparse", "dense"])),
     "kolibri1": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40,
                                                      sliding_window=24, num_hidden_layers=5)),
     "kolibri1_full": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=12, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16,
@@ -344,7 +349,7 @@ def drawn(seed):
         "num_key_value_heads": [heads] if "kv_lora_rank" in options else narrow, "num_kv_heads": narrow, "head_dim": [8, 16, 24], "intermediate_size": [40, 48, 64],
         "moe_intermediate_size": [16, 24, 40], "shared_expert_intermediate_size": [16, 40], "sliding_window": [5, 24, 33], "num_experts_per_tok": [1, 2, 3],
         "norm_topk_prob": [True, False], "attention_bias": [True, False], "mlp_bias": [True, False], "use_bias": [True, False], "use_qk_norm": [True, False],
-        "tie_word_embeddings": [True, False], "use_parallel_residual": [True, False], "use_qkv_bias": [True, False], "linear_conv_kernel_dim": [2, 3, 4],
+        "tie_word_embeddings": [True, False], "use_parallel_residual": [True, False], "use_qkv_bias": [True, False], "linear_conv_kernel_dim": [2, 3, 4], "linear_num_heads": [1, 2, 3], "linear_head_dim": [12, 16, 20],
         "conv_L_cache": [2, 3, 4], "state_size": [8, 16], "ssm_state_size": [8, 16], "mamba_d_state": [8, 16], "time_step_rank": [1, 4, 7], "mamba_dt_rank": [1, 4, 7], "conv_kernel": [2, 3, 4], "expand": [1, 2, 3], "kv_lora_rank": [8, 16, 24],
         "first_k_dense_replace": [0, 1, 2], "num_dense_layers": [0, 1], "qk_nope_head_dim": [8, 12], "v_head_dim": [8, 12, 16], "routed_scaling_factor": [1.0, 2.5]}
     options = options | {k: r.choice(v) for k, v in draws.items() if options.get(k) is not None or k == "tie_word_embeddings" and kind in ("Llama", "Qwen2", "Qwen3", "Mistral")}
@@ -534,6 +539,8 @@ def compare(work, folder, near, reference=None):
 def export(work, folder, to, *words):
     run(work, *words)
     before, after = load_file(folder / "model.safetensors"), load_file(to / "model.safetensors")
+    # transformers writes layers of Kimi Linear without experts by the name of mixtures, and reads what the authors call them
+    before = {re.sub(r"\.block_sparse_moe\.(gate|up|down)_proj\.", r".mlp.\1_proj.", k): v for k, v in before.items()}
     assert before.keys() == after.keys(), before.keys() ^ after.keys()
     return all(torch.equal(before[k], after[k]) for k in before)
 

@@ -196,21 +196,13 @@ static void with_linear_layers(Arena *a, Decoder *d, const LinearAttention *line
 }
 
 /* Of Qwen 2 and of a mixture, in two of three layers. */
-TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
+static void check_linear(const LinearAttention *linear)
 {
     static const char *const class[] = { "Qwen2DecoderLayer", "Qwen3MoeDecoderLayer" };
-    const Norm norm = { .type = NORM_RMS, .width = 6, .eps = 1e-6, .has_weight = true };
-    const LinearAttention linear = { .key_heads = 2,
-                                     .value_heads = 4,
-                                     .key_width = 4,
-                                     .value_width = 6,
-                                     .conv_width = 3,
-                                     .most_rate = 1,
-                                     .norm = &norm };
     Arena *a = arena_new();
     for (int k = 0; k < 2; k++) {
         Decoder d = tiny_family_of(a, class[k]);
-        with_linear_layers(a, &d, &linear);
+        with_linear_layers(a, &d, linear);
         check_family(&d);
         equals_one_rank(&d,
                         (LayoutCase){ .size[MESH_CP] = 2,
@@ -220,6 +212,34 @@ TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
         equals_one_rank_fsdp_and_cp(&d);
     }
     arena_free(a);
+}
+
+static const Norm linear_norm = { .type = NORM_RMS, .width = 6, .eps = 1e-6, .has_weight = true };
+
+TEST(linear_attention_learns_on_ranks_what_it_learns_on_one)
+{
+    check_linear(&(LinearAttention){ .key_heads = 2,
+                                     .value_heads = 4,
+                                     .key_width = 4,
+                                     .value_width = 6,
+                                     .conv_width = 3,
+                                     .most_rate = 1,
+                                     .norm = &linear_norm });
+}
+
+TEST(linear_attention_whose_rows_fade_by_themselves_learns_on_ranks_what_it_learns_on_one)
+{
+    check_linear(&(LinearAttention){ .key_heads = 2,
+                                     .value_heads = 4,
+                                     .key_width = 4,
+                                     .value_width = 6,
+                                     .conv_width = 3,
+                                     .most_rate = 1,
+                                     .row_decays = true,
+                                     .decay_rank = 5,
+                                     .gate_rank = 3,
+                                     .sigmoid_gates = true,
+                                     .norm = &linear_norm });
 }
 
 /* Of Qwen 2, in two of three layers: groups are divided, with their heads. */
@@ -337,8 +357,7 @@ TEST(short_convolutions_learn_on_ranks_what_they_learn_on_one)
 /* Of Qwen 2: more ranks than groups, each with some heads of one. */
 TEST(ranks_share_a_group_of_linear_attention)
 {
-    const Norm norm = { .type = NORM_RMS, .width = 24, .eps = 1e-6, .has_weight = true },
-               of_head = { .type = NORM_RMS, .width = 6, .eps = 1e-6, .has_weight = true };
+    const Norm norm = { .type = NORM_RMS, .width = 24, .eps = 1e-6, .has_weight = true };
     LinearAttention linear = { .key_heads = 1,
                                .value_heads = 4,
                                .key_width = 4,
@@ -374,7 +393,10 @@ TEST(ranks_share_a_group_of_linear_attention)
                                 .value_width = 6,
                                 .conv_width = 3,
                                 .most_rate = 1,
-                                .norm = &of_head };
+                                .norm = &linear_norm };
+    check_family(&d);
+    linear.row_decays = linear.sigmoid_gates = true;
+    linear.decay_rank = linear.gate_rank = 4;
     check_family(&d);
     arena_free(a);
 }

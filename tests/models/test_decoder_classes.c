@@ -26,6 +26,14 @@ typedef struct Pair {
 #define LATENT_SETTINGS                                                                            \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
     "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, "
+#define KIMI                                                                                       \
+    "\"model_type\": \"kimi_linear\", \"vocab_size\": 16, \"hidden_size\": 8, "                    \
+    "\"intermediate_size\": 12, \"num_hidden_layers\": 5, \"num_attention_heads\": 2, "            \
+    "\"kv_lora_rank\": 6, \"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 2, \"v_head_dim\": 3, "   \
+    "\"moe_intermediate_size\": 6, "
+#define KIMI_SETTINGS                                                                              \
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
+    "8, n_layer: 5, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, norm: {eps: 1e-5}, "
 #define MAMBA                                                                                      \
     "\"vocab_size\": 16, \"hidden_size\": 8, \"num_hidden_layers\": 4, "                           \
     "\"max_position_embeddings\": 32, "
@@ -649,6 +657,31 @@ static const Pair pairs[] = {
       "rope_width: 2, value_width: 3}, rope: {}, layers: [{sparse: true}, {}], mixture: {score: "
       "sigmoid, n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: "
       "1.5, n_groups: 4, top_groups: 2, norm_behind: true, balance_rate: 0.001}" },
+    { KIMI
+      "\"model_max_length\": 32, \"num_experts\": 8, \"num_experts_per_token\": 2, "
+      "\"num_shared_experts\": 1, \"num_expert_group\": 4, \"topk_group\": 2, "
+      "\"moe_renormalize\": true, \"routed_scaling_factor\": 1.5, \"first_k_dense_replace\": 2, "
+      "\"moe_layer_freq\": 1, \"mla_use_nope\": true, \"moe_router_activation_func\": "
+      "\"sigmoid\", \"head_dim\": 72, \"rope_theta\": 10000.0, \"linear_head_dim\": 7, "
+      "\"linear_attn_config\": {\"full_attn_layers\": [3], \"kda_layers\": [1, 2, 4, 5], "
+      "\"num_heads\": 3, \"head_dim\": 4, \"short_conv_kernel_size\": 3}",
+      KIMI_SETTINGS
+      "latent: {key_rank: 6, rope_width: 2, value_width: 3}, linear_attention: {key_heads: 3, "
+      "value_heads: 3, key_width: 4, value_width: 4, conv_width: 3, decay: feature, decay_rank: 4, "
+      "gate: sigmoid, gate_rank: 4, eps: 1e-5}, layers: [{count: 2, linear: true}, {sparse: true}, "
+      "{count: 2, linear: true, sparse: true}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, "
+      "hidden: 6, shared_hidden: 6, factor: 1.5, n_groups: 4, top_groups: 2, balance_rate: "
+      "0.001}" },
+    { KIMI "\"max_position_embeddings\": 32, \"num_local_experts\": 4, \"num_experts_per_tok\": 1, "
+           "\"n_shared_experts\": 2, \"norm_topk_prob\": false, \"attention_bias\": true, "
+           "\"q_lora_rank\": 5, \"linear_num_heads\": 2, \"linear_head_dim\": 5",
+      KIMI_SETTINGS
+      "qkv_bias: true, out_bias: true, latent: {key_rank: 6, query_rank: 5, rope_width: 2, "
+      "value_width: 3}, linear_attention: {key_heads: 2, value_heads: 2, key_width: 5, "
+      "value_width: 5, decay: feature, decay_rank: 5, gate: sigmoid, gate_rank: 5, eps: 1e-5}, "
+      "layers: [{linear: true}, {count: 3, linear: true, sparse: true}, {sparse: true}], mixture: "
+      "{score: sigmoid, n_experts: 4, top_k: 1, hidden: 6, shared_hidden: 12, normalize: false, "
+      "factor: 2.446, balance_rate: 0.001}" },
     { LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": null, \"scale_depth\": 0.7, "
              "\"dim_model_base\": 3, \"rope_interleave\": false",
       LATENT_SETTINGS

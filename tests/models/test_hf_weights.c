@@ -235,6 +235,25 @@ TEST(biases_for_the_choice_that_files_may_lack_are_zeros)
     arena_free(a);
 }
 
+/* transformers writes dense layers of Kimi Linear by the name that mixtures have. */
+TEST(layers_without_experts_may_have_the_name_of_mixtures)
+{
+    static const char *const names[] = { "gate", "up", "down" };
+    Arena *a = arena_new();
+    CheckpointReader *r = NULL;
+    const HfUnwritten u = hf_unwritten(a, hf_members(a, hf_family_find("kimi_linear")));
+    for (int i = 0; i < 3; i++)
+        hf_named(u.file, arena_printf(a, "model.layers.0.mlp.%s_proj.weight", names[i]))->name =
+            arena_printf(a, "model.layers.0.block_sparse_moe.%s_proj.weight", names[i]);
+    hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_no_error(hf_open(a, u.model, u.param, u.n, &r));
+    hf_named(u.file, "model.layers.0.block_sparse_moe.up_proj.weight")->name = "other";
+    hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r),
+                     "has no tensor model.layers.0.mlp.up_proj.weight");
+    arena_free(a);
+}
+
 /* Which row of a file's tensor is row `row` of the parameter with so many rows; 0: as queries. */
 static int64_t file_row_of(Arena *a, const char *members, const char *param, int64_t rows,
                            int64_t row)

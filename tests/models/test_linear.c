@@ -6,7 +6,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { TOKENS = 9, WIDTH = 8, KEYS = 2, REPEAT = 2, HEADS = KEYS * REPEAT, D = 3, E = 5, TAPS = 3 };
+enum {
+    TOKENS = 9,
+    WIDTH = 8,
+    KEYS = 2,
+    REPEAT = 2,
+    HEADS = KEYS * REPEAT,
+    D = 3,
+    E = 5,
+    TAPS = 3,
+    DECAY_RANK = 2,
+    GATE_RANK = 4
+};
 
 #define MODEL                                                                                      \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
@@ -15,6 +26,9 @@ enum { TOKENS = 9, WIDTH = 8, KEYS = 2, REPEAT = 2, HEADS = KEYS * REPEAT, D = 3
 #define SMALL                                                                                      \
     MODEL "linear_attention: {key_heads: 2, value_heads: 4, key_width: 3, value_width: 5, "        \
           "conv_width: 3, negative: true}"
+#define KIMI                                                                                       \
+    MODEL "linear_attention: {key_heads: 2, value_heads: 4, key_width: 3, value_width: 5, "        \
+          "conv_width: 3, decay: feature, decay_rank: 2, gate: sigmoid, gate_rank: 4}"
 #define SPACE                                                                                      \
     MODEL "state_space: {heads: 4, head_width: 5, state_width: 3, n_groups: 2, conv_width: 3, "    \
           "bias: true, most_step: 0.05, eps: 1e-6}"
@@ -23,6 +37,7 @@ enum { TOKENS = 9, WIDTH = 8, KEYS = 2, REPEAT = 2, HEADS = KEYS * REPEAT, D = 3
 typedef struct Layer {
     const OpRun *run;
     const Value *x;
+    bool is_kimi; /* rows fade by themselves, and narrow vectors give decays and gates */
 } Layer;
 
 /* Row i of the product of token t with a weight. */
@@ -33,6 +48,18 @@ static double product(const Layer *l, const char *name, int64_t t, int64_t i)
     for (int64_t k = 0; k < WIDTH; k++)
         sum += decoder_param(l->run, weight, i * WIDTH + k) *
                op_get(&l->run->tensor[l->x->id], t * WIDTH + k);
+    return sum;
+}
+
+/* Row i of what a narrow vector of token t gives. */
+static double ranked(const Layer *l, const char *name, int64_t rank, int64_t t, int64_t i)
+{
+    Arena *a = l->run->arena;
+    double sum = 0;
+    for (int64_t k = 0; k < rank; k++)
+        sum +=
+            decoder_param(l->run, arena_printf(a, "linear_attn.%s_up.weight", name), i * rank + k) *
+            product(l, arena_printf(a, "%s_latent", name), t, k);
     return sum;
 }
 
@@ -63,19 +90,33 @@ static void unit_rows(const Layer *l, const char *name, int64_t t, int64_t head,
     for (int64_t i = 0; i < D; i++) to[i] /= sqrt(sum + 1e-6);
 }
 
+/* What token t leaves of row i of a head's matrix. */
+static double kept(const Layer *l, int64_t t, int64_t h, int64_t i)
+{
+    const int64_t at = l->is_kimi ? h * D + i : h;
+    const double x = l->is_kimi ? ranked(l, "a", DECAY_RANK, t, at) : product(l, "a_attn", t, at),
+                 step = log1p(exp(x + decoder_param(l->run, "delta_gates.bias", at)));
+    return exp(-exp(decoder_param(l->run, "delta_gates.speed", h)) * step);
+}
+
+/* What feature i of all heads counts by. */
+static double gated_by(const Layer *l, int64_t t, int64_t i)
+{
+    if (l->is_kimi) return sigmoid(ranked(l, "g", GATE_RANK, t, i));
+    const double x = product(l, "g_attn", t, i);
+    return x * sigmoid(x);
+}
+
 /* Of one head: its matrix behind token t, and what the token reads of it, normalized and gated. */
 static void step(const Layer *l, int64_t t, int64_t h, double state[D][E], double o[E])
 {
     double q[D], k[D], sum = 0;
     unit_rows(l, "q", t, h / REPEAT, q);
     unit_rows(l, "k", t, h / REPEAT, k);
-    const double speed = exp(decoder_param(l->run, "delta_gates.speed", h)),
-                 step = log1p(exp(product(l, "a_attn", t, h) +
-                                  decoder_param(l->run, "delta_gates.bias", h))),
-                 rate = 2 * sigmoid(product(l, "b_attn", t, h));
+    const double rate = (l->is_kimi ? 1 : 2) * sigmoid(product(l, "b_attn", t, h));
     for (int j = 0; j < E; j++) {
         double known = 0;
-        for (int i = 0; i < D; i++) known += (state[i][j] *= exp(-speed * step)) * k[i];
+        for (int i = 0; i < D; i++) known += (state[i][j] *= kept(l, t, h, i)) * k[i];
         const double wrong = convolved(l, "v", t, h * E + j) - known;
         o[j] = 0;
         for (int i = 0; i < D; i++) {
@@ -84,11 +125,9 @@ static void step(const Layer *l, int64_t t, int64_t h, double state[D][E], doubl
         }
         sum += o[j] * o[j];
     }
-    for (int j = 0; j < E; j++) {
-        const double gate = product(l, "g_attn", t, h * E + j);
-        o[j] *= decoder_param(l->run, "delta_norm.weight", j) / sqrt(sum / E + 1e-6) * gate *
-                sigmoid(gate);
-    }
+    for (int j = 0; j < E; j++)
+        o[j] *= decoder_param(l->run, "delta_norm.weight", j) / sqrt(sum / E + 1e-6) *
+                gated_by(l, t, h * E + j);
 }
 
 /* With the biases that state spaces have here. */
@@ -129,11 +168,11 @@ static void space_step(const Layer *l, int64_t t, int64_t h, double state[D][E],
     }
 }
 
-TEST(linear_attention_equals_its_formula)
+static void check_formula(const char *settings, bool is_kimi)
 {
     Arena *a = arena_new();
-    const OpRun *run = decoder_run(a, SMALL, TOKENS);
-    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight") };
+    const OpRun *run = decoder_run(a, settings, TOKENS);
+    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight"), is_kimi };
     const Value *made = decoder_read_by(run, "linear_attn.c_proj.weight");
     for (int h = 0; h < HEADS; h++) {
         double state[D][E] = { { 0 } }, o[E];
@@ -146,12 +185,22 @@ TEST(linear_attention_equals_its_formula)
     arena_free(a);
 }
 
+TEST(linear_attention_equals_its_formula)
+{
+    check_formula(SMALL, false);
+}
+
+TEST(linear_attention_whose_rows_fade_by_themselves_equals_its_formula)
+{
+    check_formula(KIMI, true);
+}
+
 /* Norms are of both heads of a group. */
 TEST(state_spaces_equal_their_formula)
 {
     Arena *a = arena_new();
     const OpRun *run = decoder_run(a, SPACE, TOKENS);
-    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight") };
+    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight"), false };
     const Value *made = decoder_read_by(run, "linear_attn.c_proj.weight");
     for (int group = 0; group < KEYS; group++) {
         double state[REPEAT][D][E] = { 0 }, o[REPEAT * E];
@@ -210,6 +259,7 @@ static void check_continued(const char *settings)
 TEST(a_text_is_continued_with_the_matrices_of_linear_attention)
 {
     check_continued(SMALL);
+    check_continued(KIMI);
     check_continued(SPACE);
 }
 

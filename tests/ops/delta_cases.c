@@ -7,6 +7,7 @@
 #include "ops/gated_delta.h"
 #include "ops/scale_heads.h"
 #include "ops/selective_scan.h"
+#include "ops/sigmoid_gate.h"
 
 /* b, s, c, width; above 0: numbers of documents lie below it */
 static Value *build_causal_conv(Graph *g, const OpCase *c, const int64_t *n)
@@ -24,14 +25,15 @@ static Value *build_causal_conv_cached(Graph *g, const OpCase *c, const int64_t 
     return NULL;
 }
 
-/* b, s, g, r; above 0: rates have no products of their own */
+/* b, s, g, r; above 0: rates have no products of their own; above 0: so many decays of a head */
 static Value *build_delta_gates(Graph *g, const OpCase *c, const int64_t *n)
 {
-    const int64_t heads = n[2] * n[3];
-    Value *x = floats(g, "x", 4, n), *y = n[4] ? NULL : floats(g, "y", 4, n);
+    const int64_t heads = n[2] * n[3], rows = n[5] ? heads * n[5] : heads,
+                  wide[] = { n[0], n[1], n[2], n[3], n[5] };
+    Value *x = floats(g, "x", n[5] ? 5 : 4, wide), *y = n[4] ? NULL : floats(g, "y", 4, n);
     const DeltaGates made =
-        delta_gates(g, x, y, floats(g, "speed", 1, &heads), floats(g, "bias", 1, &heads), c->attrs);
-    return mul(g, made.decay, made.rate);
+        delta_gates(g, x, y, floats(g, "speed", 1, &heads), floats(g, "bias", 1, &rows), c->attrs);
+    return n[5] ? sigmoid_gate(g, made.decay, made.rate) : mul(g, made.decay, made.rate);
 }
 
 /* b, s, h, e */
@@ -41,7 +43,8 @@ static Value *build_scale_heads(Graph *g, const OpCase *c, const int64_t *n)
     return scale_heads(g, floats(g, "x", 4, n), floats(g, "factor", 1, n + 2));
 }
 
-/* What the rule reads: b, s, g, r, d, e; above 0: numbers of documents lie below it */
+/* What the rule reads: b, s, g, r, d, e; above 0: numbers of documents lie below it; 1: a head has
+ * d decays */
 typedef struct Operands {
     Value *q, *k, *v, *decay, *rate;
 } Operands;
@@ -50,7 +53,7 @@ static Operands operands(Graph *g, const int64_t *n)
 {
     const int64_t keys[] = { n[0], n[1], n[2], n[4] }, values[] = { n[0], n[1], n[2], n[3], n[5] };
     return (Operands){ floats(g, "q", 4, keys), floats(g, "k", 4, keys), floats(g, "v", 5, values),
-                       uniform(floats(g, "decay", 4, n), -0.5, 0),
+                       uniform(floats(g, "decay", n[7] ? 5 : 4, n), n[7] > 1 ? -30 : -0.5, 0),
                        uniform(floats(g, "rate", 4, n), 0, 1) };
 }
 
@@ -113,6 +116,9 @@ const OpCase delta_cases[] = {
     { "delta_gates, many tokens", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 150, 3, 7 } },
     { "delta_gates whose rates are steps", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 4, 2, 3, 1 }, .large = { 1, 1024, 1, 32, 1 } },
     { "delta_gates with bounds of steps", build_delta_gates, .attrs = GATES(0.5, 1.0), .n = { 2, 50, 2, 3, 1 } },
+    { "delta_gates by rows", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 4, 2, 3, 0, 5 }, .large = { 1, 1024, 16, 2, 0, 128 } },
+    { "delta_gates by rows, many tokens", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 150, 3, 7, 0, 3 } },
+    { "delta_gates by rows, with bounds of steps", build_delta_gates, .attrs = GATES(0.5, 1.0), .n = { 2, 50, 2, 3, 0, 4 } },
     { "gated_delta", build_gated_delta, .attrs = DELTA(0.7, 0.4), .n = { 2, 4, 2, 2, 3, 4 }, .large = { 1, 1024, 8, 2, 128, 128 } },
     { "gated_delta with documents", build_gated_delta, .attrs = DELTA(1, 0.5), .n = { 2, 7, 1, 2, 3, 2, 2 } },
     { "gated_delta, long", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 1, 150, 2, 2, 16, 32 } },
@@ -123,6 +129,17 @@ const OpCase delta_cases[] = {
     { "gated_delta that adds, with documents", build_gated_delta, .attrs = ADDS, .n = { 2, 7, 1, 2, 3, 2, 2 } },
     { "gated_delta that adds, long", build_gated_delta, .attrs = ADDS, .n = { 2, 150, 1, 3, 19, 13, 2 } },
     { "gated_delta that adds, of two chunks", build_gated_delta, .attrs = ADDS, .n = { 1, 128, 1, 1, 16, 16 } },
+    { "gated_delta by rows", build_gated_delta, .attrs = DELTA(0.7, 0.4), .n = { 2, 4, 2, 2, 3, 4, 0, 1 }, .large = { 1, 1024, 8, 2, 128, 128, 0, 1 } },
+    { "gated_delta by rows, with documents", build_gated_delta, .attrs = DELTA(1, 0.5), .n = { 2, 7, 1, 2, 3, 2, 2, 1 } },
+    { "gated_delta by rows, long", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 1, 150, 2, 2, 16, 32, 0, 1 } },
+    { "gated_delta by rows, odd sizes", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 2, 131, 1, 3, 19, 13, 2, 1 } },
+    { "gated_delta by rows, of two chunks", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 1, 128, 1, 1, 16, 16, 0, 1 } },
+    { "gated_delta by rows that fade at once", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 1, 150, 1, 2, 16, 16, 0, 2 } },
+    { "gated_delta by rows that adds", build_gated_delta, .attrs = ADDS, .n = { 2, 150, 1, 3, 19, 13, 2, 1 } },
+    { "gated_delta_cached by rows", build_gated_delta_cached, .attrs = DELTA(0.7, 0.4), .position = 3, .n = { 2, 4, 2, 2, 3, 4, 0, 1 } },
+    { "gated_delta_cached by rows, many tokens", build_gated_delta_cached, .attrs = DELTA(0.3, 0.2), .position = 3, .n = { 1, 70, 2, 1, 16, 20, 0, 1 } },
+    { "gated_delta_cached by rows, of a text that begins", build_gated_delta_cached, .attrs = DELTA(0.7, 0.4), .n = { 1, 2, 1, 2, 3, 4, 0, 1 } },
+    { "gated_delta_cached by rows, of texts of their own lengths", build_gated_delta_cached, .attrs = DELTA(0.7, 0.3), .texts = TEXTS(6, 0, 3), .n = { 3, 1, 2, 2, 20, 16, 0, 1 } },
     { "gated_delta_cached that adds", build_gated_delta_cached, .attrs = ADDS, .position = 3, .n = { 2, 4, 2, 2, 3, 4 } },
     { "gated_delta_cached that adds, many tokens", build_gated_delta_cached, .attrs = ADDS, .position = 3, .n = { 1, 70, 2, 1, 16, 20 } },
     { "gated_delta_cached that adds, of texts of their own lengths", build_gated_delta_cached, .attrs = ADDS, .texts = TEXTS(6, 0, 3), .n = { 3, 1, 2, 2, 20, 16 } },

@@ -1,10 +1,14 @@
 /* config_values.c - single values of config.json, and what is wrong with one. */
 #include "config/field_read.h"
 #include "models/hf/config_parts.h"
+#include <string.h>
 
 Error *hf_unknown(const HfReading *r, const char *key, const char *allowed)
 {
     const Yaml *v = yaml_get(r->root, key);
+    const HfDialect *own = r->family->dialect;
+    for (const HfRenamed *n = own ? own->renamed : NULL; n && n->theirs; n++)
+        if (!strcmp(n->ours, key) && yaml_get(r->root, n->theirs)) key = n->theirs;
     if (!v) return error_new("%s: %s is missing; %s", yaml_place(r->arena, r->root), key, allowed);
     return error_new("%s: %s: %s is not known; %s", yaml_place(r->arena, v), key,
                      yaml_show(r->arena, v), allowed);

@@ -10,10 +10,18 @@
 struct HfReading;
 struct HfFamily;
 
+/* An option that a class calls otherwise, and what most call it. */
+typedef struct HfRenamed {
+    const char *theirs, *ours;
+} HfRenamed;
+
 /* What a class has of its own in config.json, or calls as no other; a file for each, NAME.c. */
 typedef struct HfDialect {
     const Field *fields; /* the options that no other class has; an empty row ends them */
     size_t size;         /* of the struct that they are read into, HfReading.own */
+    /* NULL, or ends with an empty row: what is written by the first of its other names, and told of
+     * by the one that is given. To read them is up to `read`. */
+    const HfRenamed *renamed;
     /* NULL, each: nothing. Before other options are read: puts its own in their place. */
     Error *(*read)(struct HfReading *r);
     /* After the sizes, norms and scales. */
@@ -31,7 +39,7 @@ typedef struct HfDialect {
 
 extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt, hf_dbrx, hf_llama4,
     hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_iquestcoder, hf_mimo_v2, hf_sarvam_moe,
-    hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass;
+    hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass, hf_kimi_linear;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {

@@ -63,16 +63,18 @@ const HfName hf_cohere_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define EXPERTS_BY_NUMBER \
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.experts.#.w1.*", HF_EXPERTS }, \
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.block_sparse_moe.experts.#.w3.*", HF_EXPERTS }, \
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.block_sparse_moe.experts.#.w2.*", HF_EXPERTS }
+/* clang-format on */
+
 const HfName hf_mixtral_names[] = {
     { "transformer.h.%.mlp.router.balance",
       "model.layers.%.block_sparse_moe.e_score_correction_bias", HF_SAME },
     { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.gate.*", HF_SAME },
-    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.experts.#.w1.*",
-      HF_EXPERTS },
-    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.block_sparse_moe.experts.#.w3.*",
-      HF_EXPERTS },
-    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.block_sparse_moe.experts.#.w2.*",
-      HF_EXPERTS },
+    EXPERTS_BY_NUMBER,
     { 0 },
 };
 
@@ -149,19 +151,21 @@ const HfName hf_glm_names[] = {
 
 const HfName hf_sigmoid_names[] = { SIGMOID_ROUTER, NEXTN, { 0 } };
 
+/* clang-format off */
+#define LATENT_ATTENTION \
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_LATENT_QUERIES }, \
+    { "transformer.h.%.attn.q_latent.*", "model.layers.%.self_attn.q_a_proj.*", HF_SAME }, \
+    { "transformer.h.%.attn.q_latent_norm.*", "model.layers.%.self_attn.q_a_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.attn.q_up.*", "model.layers.%.self_attn.q_b_proj.*", HF_LATENT_QUERIES }, \
+    { "transformer.h.%.attn.kv_latent.*", "model.layers.%.self_attn.kv_a_proj_with_mqa.*", HF_LATENT_VECTOR }, \
+    { "transformer.h.%.attn.k_rope.*", "model.layers.%.self_attn.kv_a_proj_with_mqa.*", HF_LATENT_ROPE }, \
+    { "transformer.h.%.attn.kv_latent_norm.*", "model.layers.%.self_attn.kv_a_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_KEYS }, \
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_VALUES }
+/* clang-format on */
+
 const HfName hf_latent_names[] = {
-    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_LATENT_QUERIES },
-    { "transformer.h.%.attn.q_latent.*", "model.layers.%.self_attn.q_a_proj.*", HF_SAME },
-    { "transformer.h.%.attn.q_latent_norm.*", "model.layers.%.self_attn.q_a_layernorm.*", HF_SAME },
-    { "transformer.h.%.attn.q_up.*", "model.layers.%.self_attn.q_b_proj.*", HF_LATENT_QUERIES },
-    { "transformer.h.%.attn.kv_latent.*", "model.layers.%.self_attn.kv_a_proj_with_mqa.*",
-      HF_LATENT_VECTOR },
-    { "transformer.h.%.attn.k_rope.*", "model.layers.%.self_attn.kv_a_proj_with_mqa.*",
-      HF_LATENT_ROPE },
-    { "transformer.h.%.attn.kv_latent_norm.*", "model.layers.%.self_attn.kv_a_layernorm.*",
-      HF_SAME },
-    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_KEYS },
-    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_VALUES },
+    LATENT_ATTENTION,
     { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_mlp_layernorm.*", HF_SAME },
     SIGMOID_ROUTER,
     NEXTN,
@@ -650,6 +654,36 @@ const HfName hf_mimo_v2_names[] = {
     { 0 },
 };
 
+const HfName hf_kimi_names[] = {
+    LATENT_ATTENTION,
+    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.self_attn.k_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.self_attn.v_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.q_conv.*", "model.layers.%.self_attn.q_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.k_conv.*", "model.layers.%.self_attn.k_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.v_conv.*", "model.layers.%.self_attn.v_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.a_latent.*", "model.layers.%.self_attn.f_a_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.a_up.*", "model.layers.%.self_attn.f_b_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.b_attn.*", "model.layers.%.self_attn.b_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.g_latent.*", "model.layers.%.self_attn.g_a_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.g_up.*", "model.layers.%.self_attn.g_b_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.self_attn.o_proj.*", HF_SAME },
+    { "transformer.h.%.delta_gates.speed", "model.layers.%.self_attn.A_log", HF_OF_HEADS },
+    { "transformer.h.%.delta_gates.bias", "model.layers.%.self_attn.dt_bias", HF_SAME },
+    { "transformer.h.%.delta_norm.*", "model.layers.%.self_attn.o_norm.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance",
+      "model.layers.%.block_sparse_moe.gate.e_score_correction_bias", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*",
+      "model.layers.%.block_sparse_moe.shared_experts.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.block_sparse_moe.shared_experts.up_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*",
+      "model.layers.%.block_sparse_moe.shared_experts.down_proj.*", HF_SAME },
+    EXPERTS_BY_NUMBER,
+    { 0 },
+};
+
 const HfName hf_kolibri_names[] = {
     { "transformer.h.%.mlp.router.balance", "model.layers.%.moe.router.expert_bias", HF_SAME },
     { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attn_norm.*", HF_SAME },
@@ -755,6 +789,8 @@ const HfName hf_biogpt_names[] = {
 
 #undef OF_BART
 #undef SINKS
+#undef LATENT_ATTENTION
+#undef EXPERTS_BY_NUMBER
 #undef OUT_OF_GPTJ
 #undef BACKBONE
 #undef STATE_SPACE

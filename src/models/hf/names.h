@@ -65,6 +65,7 @@ typedef enum HfLayout {
     HF_STACKED_FIRST_HALF, /* likewise, as half of the rows of each */
     HF_STACKED_SECOND_HALF,
     HF_ROW,           /* a vector as the one row of a matrix */
+    HF_OF_HEADS,      /* as [1 1 n 1] */
     HF_HEAD_ROWS,     /* likewise, as a row for each head */
     HF_OF_TWO_NORMS,  /* the same, where RESIDUAL_TWO_NORMS is */
     HF_GROUP_QUERIES, /* rows of one tensor: for each key head its queries, the key, the value */
@@ -96,5 +97,5 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_opt_names[], hf_granite_swa_names[], hf_granitemoe_swa_names[], hf_hyperclovax_names[],
     hf_persimmon_names[], hf_codegen_names[], hf_llama4_names[], hf_gemma4_names[], hf_dbrx_names[],
     hf_nanochat_names[], hf_mamba_names[], hf_jamba_names[], hf_sarvam_names[], hf_lfm3_names[],
-    hf_biogpt_names[], hf_bitnet_names[];
+    hf_biogpt_names[], hf_bitnet_names[], hf_kimi_names[];
 #endif

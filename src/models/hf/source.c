@@ -268,6 +268,11 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
         s->size[0] = 1, s->size[1] = rows;
         return;
     }
+    if (layout == HF_OF_HEADS) {
+        s->n_dims = 4;
+        s->size[0] = s->size[1] = s->size[3] = 1, s->size[2] = rows;
+        return;
+    }
     if (layout == HF_HEAD_ROWS) {
         s->n_dims = 2;
         s->size[0] = rows / d->head_width, s->size[1] = d->head_width;

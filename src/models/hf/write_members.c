@@ -213,7 +213,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.multipliers) put_multipliers(t, d, f->logits_multiplied);
     if (f->keys.use_post_norm) hf_put_bool(t, "use_post_norm", d->attention_post_norm);
     hf_put_layers(t, d, f);
-    if (f->linear && d->linear) put_linear(t, d->linear);
+    if (f->linear && !f->latent && d->linear) put_linear(t, d->linear);
     if (f->both_mixers) put_both(t, d);
     if (f->short_conv && d->short_conv) put_conv(t, d->short_conv);
     if (f->keys.block_ff_dim) hf_put_bool(t, "block_auto_adjust_ff_dim", false);
@@ -235,4 +235,6 @@ void hf_put_members(Text *t, const Decoder *d, const HfFamily *f)
     else
         put_llama(t, d, f);
     if (own && own->add) own->add(t, d);
+    for (const HfRenamed *n = own ? own->renamed : NULL; n && n->theirs; n++)
+        hf_rename_key(t, n->ours, n->theirs);
 }

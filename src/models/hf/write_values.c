@@ -1,6 +1,7 @@
 /* write_values.c - writes values as JSON has them. */
 #include "models/hf/write_values.h"
 #include "base/json.h"
+#include <string.h>
 
 void hf_put_key(Text *t, const char *name)
 {
@@ -61,6 +62,21 @@ void hf_put_optional_int(Text *t, const char *name, int64_t value)
         hf_put_int(t, name, value);
     else
         hf_put_null(t, name);
+}
+
+void hf_rename_key(Text *t, const char *from, const char *to)
+{
+    Text key = { 0 }, rest = { 0 };
+    text_printf(&key, "\n  \"%s\": ", from);
+    const char *at = strstr(t->ptr, key.ptr);
+    if (at) {
+        const size_t before = (size_t)(at - t->ptr);
+        text_puts(&rest, at + key.len);
+        t->len = before;
+        text_printf(t, "\n  \"%s\": %s", to, rest.ptr);
+    }
+    text_free(&key);
+    text_free(&rest);
 }
 
 void hf_put_of_layers(Text *t, const char *name, const Decoder *d,

@@ -14,6 +14,8 @@ void hf_put_null(Text *t, const char *name);
 /* 0 means that there is none, and is null. */
 void hf_put_optional(Text *t, const char *name, double value);
 void hf_put_optional_int(Text *t, const char *name, int64_t value);
+/* Of the object's own keys, one by another name, if there is such a one. */
+void hf_rename_key(Text *t, const char *from, const char *to);
 /* A list of what `put` writes of each layer; those of which it writes nothing are left out. */
 void hf_put_of_layers(Text *t, const char *name, const Decoder *d,
                       void (*put)(Text *item, const DecoderLayer *l, int64_t i));
