@@ -95,9 +95,29 @@ static Error *find_named(Folder *f, const char *name, Found *out)
                      f->index);
 }
 
+/* What transformers calls otherwise where it writes files: layers of Kimi Linear without experts by
+ * the name of mixtures, norms of OLMo Hybrid by those that its class has or, behind attention, by
+ * that of others. */
+static Error *find_renamed(Folder *f, const char *name, Found *out)
+{
+    static const struct {
+        const char *part, *other;
+    } renamed[] = { { ".mlp.", ".block_sparse_moe." },
+                    { ".attention_layer_norm.", ".input_layernorm." },
+                    { ".feedforward_layer_norm.", ".post_attention_layernorm." },
+                    { ".post_attention_layernorm.", ".feedforward_layer_norm." } };
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed && !out->tensor; i++) {
+        const char *part = strstr(name, renamed[i].part);
+        if (!part) continue;
+        const char *other = arena_printf(f->arena, "%.*s%s%s", (int)(part - name), name,
+                                         renamed[i].other, part + strlen(renamed[i].part));
+        TRY(find_named(f, other, out));
+    }
+    return NULL;
+}
+
 /* Under its name; without that of the model around it, as in files of the first GPT-2; as the text
- * model of a larger one, in the spelling of transformers 5 and 4; or, in layers of Kimi Linear
- * without experts, as transformers writes them, by the name of mixtures. */
+ * model of a larger one, in the spelling of transformers 5 and 4; or renamed. */
 static Error *find(Folder *f, const char *name, Found *out)
 {
     static const struct {
@@ -113,13 +133,7 @@ static Error *find(Folder *f, const char *name, Found *out)
         const char *rest = name + strlen(spelling[i].without);
         TRY(find_named(f, arena_printf(f->arena, "%s%s", spelling[i].with, rest), out));
     }
-    const char *dense = strstr(name, ".mlp.");
-    if (!out->tensor && dense) {
-        const int before = (int)(dense - name);
-        const char *other =
-            arena_printf(f->arena, "%.*s.block_sparse_moe.%s", before, name, dense + 5);
-        TRY(find_named(f, other, out));
-    }
+    if (!out->tensor) TRY(find_renamed(f, name, out));
     if (out->tensor) return NULL;
     return error_new("%s has no tensor %s", f->index ? f->index : hf_file_path(out->file), name);
 }
@@ -135,11 +149,17 @@ static const char *shape_text(Arena *a, int n_dims, const int64_t *size)
     return s;
 }
 
+static bool has_shape(const Tensor *t, const HfSource *s)
+{
+    bool same = t->n_dims == s->n_dims;
+    for (int d = 0; same && d < s->n_dims; d++) same = t->size[d] == s->size[d];
+    return same;
+}
+
 static Error *check(Arena *a, const Found *f, const HfSource *s, const char *name)
 {
     const Tensor *t = f->tensor;
-    bool same = t->n_dims == s->n_dims;
-    for (int d = 0; same && d < s->n_dims; d++) same = t->size[d] == s->size[d];
+    const bool same = has_shape(t, s);
     if (same && dtype_is_float(t->dtype)) return NULL;
     if (same)
         return error_new("%s: %s is of type %s; allowed are floats", hf_file_path(f->file), name,
@@ -321,6 +341,51 @@ static void find_experts(Folder *f, const CheckpointEntry *entry, HfSource *s)
     hf_source_stacked(f->arena, s, entry->size, turned, s);
 }
 
+/* The rows of three tensors one after the other; NULL: they are not of one type and width, or
+ * together not those of the source. */
+static const Tensor *join(Folder *f, const HfSource *s, const char *const *name)
+{
+    Found part[3];
+    Tensor *t = NEW(f->arena, Tensor);
+    int64_t rows = 0;
+    for (int k = 0; k < 3; k++) {
+        if (!is_there(f, name[k], &part[k])) return NULL;
+        const Tensor *p = part[k].tensor;
+        if (p->dtype != part[0].tensor->dtype || dtype_size(p->dtype) < 2 || p->n_dims != 3 ||
+            p->size[1] != s->size[1] || p->size[2] != s->size[2])
+            return NULL;
+        rows += p->size[0];
+    }
+    if (rows != s->size[0]) return NULL;
+    *t = *part[0].tensor;
+    t->size[0] = rows;
+    char *to = arena_alloc(f->arena, tensor_bytes(t));
+    t->data = to;
+    for (int k = 0; k < 3; k++) {
+        const size_t bytes = tensor_bytes(part[k].tensor);
+        memcpy(to, part[k].tensor->data, bytes);
+        to += bytes;
+    }
+    return t;
+}
+
+/* Convolutions of queries, keys and values in three tensors of their own, or in one, or in three
+ * that are cut elsewhere: what counts of those is the rows of all of them. True: they were found
+ * so, and *s says where this one lies. */
+static bool take_joined(Folder *f, const HfModel *m, HfSource *s, Found *out)
+{
+    const char *part[3], *whole;
+    HfSource all;
+    if (!hf_source_joined(f->arena, m->decoder, s, part, &whole, &all)) return false;
+    const bool own = is_there(f, s->tensor[0], out);
+    if (own && has_shape(out->tensor, s)) return false;
+    if (own) out->tensor = join(f, &all, part);
+    if (!own && (!is_there(f, whole, out) || !has_shape(out->tensor, &all))) out->tensor = NULL;
+    if (!out->tensor) return false;
+    *s = all;
+    return true;
+}
+
 /* In the place of biases for the choice of experts that the folder may be, and is, without. */
 static bool take_zeros(Folder *f, const HfModel *m, const CheckpointEntry *entry, const HfSource *s,
                        Found *out)
@@ -348,7 +413,7 @@ static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEn
     if (!is_packed) w->found[i] = NEW_N(f->arena, Found, s->n_tensors);
     for (int64_t k = 0; !is_packed && k < s->n_tensors; k++) {
         const Found *found = &w->found[i][k];
-        if (!take_zeros(f, m, entry, s, &w->found[i][k]))
+        if (!take_zeros(f, m, entry, s, &w->found[i][k]) && !take_joined(f, m, s, &w->found[i][k]))
             TRY(find(f, s->tensor[k], &w->found[i][k]));
         TRY(check(f->arena, found, s, s->tensor[k]));
         entry->dtype = found->tensor->dtype;

@@ -92,7 +92,8 @@ static void check_linear(Arena *a, const HfModel *m)
 {
     const LinearAttention *l = m->decoder->linear;
     if (!l || l->is_state_space) return;
-    const bool fused = m->family->first == hf_qwen3_next_names;
+    const bool fused = m->family->first == hf_qwen3_next_names,
+               apart = !m->family->gated_attention; /* each part has a tensor of its own */
     const Share gated[] = { { ATTENTION "q_attn.weight", m->decoder->n_head_q,
                               m->decoder->head_width },
                             { ATTENTION "g_attn.weight", m->decoder->n_head_q,
@@ -106,11 +107,11 @@ static void check_linear(Arena *a, const HfModel *m)
                                    { LINEAR "v_conv.weight", l->value_heads, l->value_width } },
                 gates[] = { { LINEAR "a_attn.weight", l->value_heads, 1 },
                             { LINEAR "b_attn.weight", l->value_heads, 1 } };
-    for (int k = 0; k < 3 && m->family->latent; k++) { /* each has a tensor of its own */
+    for (int k = 0; k < 3 && apart; k++) {
         check_rows(a, m, &products[k], 1);
         check_rows(a, m, &convolutions[k], 1);
     }
-    if (m->family->latent) return;
+    if (apart) return;
     check_rows(a, m, gated, 2);
     check_rows(a, m, products, fused ? 4 : 3);
     check_rows(a, m, convolutions, 3);

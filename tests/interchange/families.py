@@ -36,6 +36,7 @@ ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe
 LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=16, linear_value_head_dim=20)
 KIMI = LATENT | dict(num_hidden_layers=4, layer_types=["linear_attention"] * 2 + ["full_attention", "linear_attention"], linear_num_heads=3, linear_head_dim=16,
                      num_local_experts=5, n_shared_experts=1, num_experts_per_tok=2, moe_intermediate_size=24)
+OLMO_HYBRID = LINEAR | dict(linear_num_value_heads=4, linear_key_head_dim=24, rope_parameters={"rope_type": "default", "rope_theta": None})
 SPACE = LLAMA | dict(num_hidden_layers=4, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16, mamba_d_head=8, shared_intermediate_size=40,
                      layer_types=["linear_attention", "full_attention", "linear_attention", "linear_attention"])
 
@@ -304,6 +305,10 @@ FAMILIES = {
     "kimi_linear": ("KimiLinear", KIMI),
     "kimi_linear_groups": ("KimiLinear", KIMI | dict(q_lora_rank=20, attention_bias=True, linear_conv_kernel_dim=3, norm_topk_prob=False, n_group=4, topk_group=2, num_local_experts=8,
                                                      n_shared_experts=2, layer_types=["full_attention", "linear_attention"] * 2, mlp_layer_types=["sparse", "dense", "sparse", "dense"])),
+    "olmo_hybrid": ("OlmoHybrid", OLMO_HYBRID),
+    "olmo_hybrid_turning": ("OlmoHybrid", OLMO_HYBRID | dict(rope_parameters={"rope_type": "default", "rope_theta": 5e5}, attention_bias=True, linear_allow_neg_eigval=False,
+                                                             linear_num_value_heads=2, linear_value_head_dim=16, linear_conv_kernel_dim=3, layer_types=["full_attention", "linear_attention"] * 2)),
+    "olmo_hybrid_uneven": ("OlmoHybrid", OLMO_HYBRID | dict(linear_num_key_heads=3, linear_num_value_heads=3, linear_key_head_dim=16, linear_value_head_dim=17)),
     "kolibri1": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40,
                                                      sliding_window=24, num_hidden_layers=5)),
     "kolibri1_full": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=12, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16,
@@ -536,11 +541,28 @@ def compare(work, folder, near, reference=None):
     return f"logits {difference:.0e}, greedy {' and '.join(map(str, equal))} of {NEW}"
 
 
+def published(weights, config):
+    """Tensors of a folder of transformers as the authors of the model have them, where these differ, and transformers reads both."""
+    if config["model_type"] == "kimi_linear":  # layers without experts have the name of mixtures
+        return {re.sub(r"\.block_sparse_moe\.(gate|up|down)_proj\.", r".mlp.\1_proj.", k): v for k, v in weights.items()}
+    if config["model_type"] != "olmo_hybrid":
+        return weights
+    # norms of all layers have the name of those of linear ones, and convolutions of a layer are cut into equal thirds
+    keys, values = (config[f"linear_num_{n}_heads"] * config[f"linear_{n}_head_dim"] for n in ("key", "value"))
+    for i, kind in enumerate(config["layer_types"]):
+        layer = f"model.layers.{i}."
+        if kind == "full_attention":
+            weights[layer + "post_attention_layernorm.weight"] = weights.pop(layer + "feedforward_layer_norm.weight")
+            continue
+        names = [f"{layer}linear_attn.{n}_conv1d.weight" for n in "qkv"]
+        weights |= dict(zip(names, torch.cat([weights[n] for n in names]).split([keys, keys, values])))
+    return weights
+
+
 def export(work, folder, to, *words):
     run(work, *words)
     before, after = load_file(folder / "model.safetensors"), load_file(to / "model.safetensors")
-    # transformers writes layers of Kimi Linear without experts by the name of mixtures, and reads what the authors call them
-    before = {re.sub(r"\.block_sparse_moe\.(gate|up|down)_proj\.", r".mlp.\1_proj.", k): v for k, v in before.items()}
+    before = published(before, json.loads((folder / "config.json").read_text()))
     assert before.keys() == after.keys(), before.keys() ^ after.keys()
     return all(torch.equal(before[k], after[k]) for k in before)
 
@@ -576,7 +598,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

@@ -324,6 +324,7 @@ static const char *const families[] = {
           "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"attention_bias\": true, "
           "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"full_attention\", "
           "\"sliding_attention\"]",
+    LINEAR "\"model_type\": \"olmo_hybrid\", \"rope_theta\": null, \"attention_bias\": true",
     LATENT ROUTED "\"model_type\": \"kimi_linear\", \"v_head_dim\": 6, \"num_experts\": 4, "
                   "\"first_k_dense_replace\": 1, \"attention_bias\": true, "
                   "\"linear_attn_config\": {\"num_heads\": 4, \"head_dim\": 6, "

@@ -682,6 +682,22 @@ static const Pair pairs[] = {
       "layers: [{linear: true}, {count: 3, linear: true, sparse: true}, {sparse: true}], mixture: "
       "{score: sigmoid, n_experts: 4, top_k: 1, hidden: 6, shared_hidden: 12, normalize: false, "
       "factor: 2.446, balance_rate: 0.001}" },
+    { SIZES "\"model_type\": \"olmo_hybrid\", \"rope_parameters\": null, \"rope_theta\": null, "
+            "\"linear_num_key_heads\": 2, \"linear_num_value_heads\": 4, \"linear_key_head_dim\": "
+            "5, \"linear_value_head_dim\": 6, \"linear_conv_kernel_dim\": 3",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, norm_in_front: false, norm_behind: true, qk_norm: width, layers: "
+      "[{count: 3, linear: true}, {}], linear_attention: {key_heads: 2, value_heads: 4, key_width: "
+      "5, value_width: 6, conv_width: 3, negative: true, norm_in_front: true, eps: 1e-5}" },
+    { SIZES "\"model_type\": \"olmo_hybrid\", \"rms_norm_eps\": 1e-5, \"attention_bias\": true, "
+            "\"rope_parameters\": {\"rope_type\": \"linear\", \"factor\": 2.0, \"rope_theta\": "
+            "500000.0}, \"rope_theta\": null, \"linear_allow_neg_eigval\": false, \"layer_types\": "
+            "[\"full_attention\", \"linear_attention\", \"full_attention\", \"linear_attention\"]",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-5}, norm_in_front: false, norm_behind: true, qk_norm: width, qkv_bias: true, "
+      "out_bias: true, rope: {kind: linear, factor: 2.0, base: 500000.0}, layers: [{}, {linear: "
+      "true}], linear_attention: {key_heads: 2, value_heads: 2, key_width: 3, value_width: 6, "
+      "conv_width: 4, norm_in_front: true, eps: 1e-5}" },
     { LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": null, \"scale_depth\": 0.7, "
              "\"dim_model_base\": 3, \"rope_interleave\": false",
       LATENT_SETTINGS

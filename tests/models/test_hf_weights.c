@@ -254,6 +254,94 @@ TEST(layers_without_experts_may_have_the_name_of_mixtures)
     arena_free(a);
 }
 
+#define OLMO_HYBRID                                                                                \
+    "\"model_type\": \"olmo_hybrid\", \"vocab_size\": 16, \"hidden_size\": 8, "                    \
+    "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "            \
+    "\"linear_key_head_dim\": 3, \"linear_value_head_dim\": 5"
+#define LINEAR_LAYER "model.layers.0."
+
+/* A model of OLMo Hybrid, its convolutions in the order of their rows, and all of these together: 6
+ * of queries, 6 of keys, 10 of values. */
+static HfUnwritten with_convolutions(Arena *a, NamedTensor **conv, Tensor *all)
+{
+    const HfUnwritten u = hf_unwritten(a, OLMO_HYBRID);
+    conv[0] = hf_named(u.file, LINEAR_LAYER "linear_attn.q_conv1d.weight");
+    conv[1] = hf_named(u.file, LINEAR_LAYER "linear_attn.k_conv1d.weight");
+    conv[2] = hf_named(u.file, LINEAR_LAYER "linear_attn.v_conv1d.weight");
+    *all = conv[0]->tensor;
+    all->size[0] = 22;
+    char *to = all->data = arena_alloc(a, tensor_bytes(all));
+    for (int k = 0; k < 3; k++) {
+        const size_t bytes = tensor_bytes(&conv[k]->tensor);
+        memcpy(to, conv[k]->tensor.data, bytes);
+        to += bytes;
+    }
+    assert_true(to == (char *)all->data + tensor_bytes(all));
+    return u;
+}
+
+/* As transformers writes them: eight rows, eight, and the last six. */
+TEST(convolutions_return_from_tensors_that_are_cut_elsewhere)
+{
+    Arena *a = arena_new();
+    CheckpointReader *r = NULL;
+    NamedTensor *conv[3];
+    Tensor all;
+    const HfUnwritten u = with_convolutions(a, conv, &all);
+    for (int k = 0; k < 3; k++) {
+        Tensor *part = &conv[k]->tensor;
+        *part = all;
+        part->size[0] = k < 2 ? 8 : 6;
+        part->data = (float *)all.data + 8 * k * all.size[2];
+    }
+    returns(a, &u, ONE_FILE);
+    conv[2]->tensor.size[0] = 5;
+    hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r),
+                     "q_conv1d.weight has the shape [8, 1, 4], but config.json makes it [6, 1, 4]");
+    conv[2]->name = "other";
+    hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r), "q_conv1d.weight has the shape");
+    arena_free(a);
+}
+
+TEST(convolutions_return_from_one_tensor_of_a_layer)
+{
+    Arena *a = arena_new();
+    CheckpointReader *r = NULL;
+    NamedTensor *conv[3];
+    Tensor all;
+    const HfUnwritten u = with_convolutions(a, conv, &all);
+    *conv[0] = (NamedTensor){ LINEAR_LAYER "linear_attn.conv1d.weight", all };
+    conv[1]->name = "other";
+    conv[2]->name = "another";
+    returns(a, &u, ONE_FILE);
+    conv[0]->tensor.size[0] = 21;
+    hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r),
+                     "has no tensor " LINEAR_LAYER "linear_attn.q_conv1d.weight");
+    arena_free(a);
+}
+
+/* By those of the class, and, of layers with attention, by that which transformers writes. */
+TEST(norms_of_olmo_hybrid_are_known_by_each_of_their_names)
+{
+    static const struct {
+        const char *name, *other;
+    } row[] = {
+        { LINEAR_LAYER "attention_layer_norm.weight", LINEAR_LAYER "input_layernorm.weight" },
+        { LINEAR_LAYER "feedforward_layer_norm.weight",
+          LINEAR_LAYER "post_attention_layernorm.weight" },
+        { "model.layers.1.post_attention_layernorm.weight",
+          "model.layers.1.feedforward_layer_norm.weight" },
+    };
+    Arena *a = arena_new();
+    const HfUnwritten u = hf_unwritten(a, OLMO_HYBRID);
+    for (int i = 0; i < 3; i++) hf_named(u.file, row[i].name)->name = row[i].other;
+    returns(a, &u, ONE_FILE);
+    arena_free(a);
+}
+
 /* Which row of a file's tensor is row `row` of the parameter with so many rows; 0: as queries. */
 static int64_t file_row_of(Arena *a, const char *members, const char *param, int64_t rows,
                            int64_t row)

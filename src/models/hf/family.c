@@ -367,6 +367,9 @@ const HfFamily hf_families[] = {
     { "sarvam_mla", "SarvamMLAForCausalLM", "SarvamMLADecoderLayer", hf_latent_names, hf_llama_names,
       .latent = true, .own_queries = true, .interleaved = true, .sparse = true, SARVAM, .dialect = &hf_sarvam_mla, .keys = { .attention_bias = true, .num_nextn_predict_layers = true },
       .vocab_size = 262144, .n_heads = 64, .theta = 10000, .eps = 1e-6, .max_positions = 4096, .activation = "silu" },
+    { "olmo_hybrid", "OlmoHybridForCausalLM", "OlmoHybridAttentionDecoderLayer", hf_olmo_hybrid_names, hf_llama_names,
+      .post_norm = true, .qk_norm_width = true, .linear = true, .dialect = &hf_olmo_hybrid, .keys = { .attention_bias = true },
+      .vocab_size = 100352, .n_heads = 30, .theta = 10000, .eps = 1e-6, .max_positions = 65536, .activation = "silu" },
     { 0 },
 };
 #undef SARVAM

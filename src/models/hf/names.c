@@ -684,6 +684,26 @@ const HfName hf_kimi_names[] = {
     { 0 },
 };
 
+const HfName hf_olmo_hybrid_names[] = {
+    { "transformer.h.%.attention_norm.*", "model.layers.%.attention_layer_norm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.feedforward_layer_norm.*", HF_SAME },
+    SANDWICH,
+    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.linear_attn.q_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.linear_attn.k_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.linear_attn.v_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.q_conv.*", "model.layers.%.linear_attn.q_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.k_conv.*", "model.layers.%.linear_attn.k_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.v_conv.*", "model.layers.%.linear_attn.v_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.a_attn.*", "model.layers.%.linear_attn.a_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.b_attn.*", "model.layers.%.linear_attn.b_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.linear_attn.g_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.linear_attn.o_proj.*", HF_SAME },
+    { "transformer.h.%.delta_gates.speed", "model.layers.%.linear_attn.A_log", HF_SAME },
+    { "transformer.h.%.delta_gates.bias", "model.layers.%.linear_attn.dt_bias", HF_SAME },
+    { "transformer.h.%.delta_norm.*", "model.layers.%.linear_attn.o_norm.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_kolibri_names[] = {
     { "transformer.h.%.mlp.router.balance", "model.layers.%.moe.router.expert_bias", HF_SAME },
     { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attn_norm.*", HF_SAME },

@@ -397,3 +397,23 @@ bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, bool
     }
     return false;
 }
+
+bool hf_source_joined(Arena *a, const Decoder *d, const HfSource *each, const char *part[3],
+                      const char **whole, HfSource *out)
+{
+    static const char letters[] = "qkv", end[] = "_conv1d.weight";
+    const char *name = each->tensor[0];
+    const size_t length = strlen(name);
+    const int before = (int)length - (int)strlen(end) - 1;
+    if (!d->linear || each->n_dims != 3 || before < 0 || strcmp(name + before + 1, end) != 0)
+        return false;
+    const char *letter = strchr(letters, name[before]);
+    if (!letter || !*letter) return false;
+    for (int k = 0; k < 3; k++)
+        part[k] = arena_printf(a, "%.*s%c%s", before, name, letters[k], end);
+    *whole = arena_printf(a, "%.*s%s", before, name, end + 1);
+    *out = *each;
+    out->size[1] = each->size[2]; /* as a matrix, which the layout gives a dimension more */
+    place_linear(out, d->linear, HF_ALL_QUERIES + (int)(letter - letters), true);
+    return true;
+}

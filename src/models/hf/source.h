@@ -56,4 +56,9 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
  * expert transposed; `each` has one for each. False: the family's have no such name. */
 bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, bool turned,
                        HfSource *out);
+/* Where a convolution of queries, keys or values of linear attention lies in the rows of all three,
+ * if `each` is a tensor of its own: their names, in that order, and that of the tensor that has all
+ * rows. False: it is something else. */
+bool hf_source_joined(Arena *a, const Decoder *d, const HfSource *each, const char *part[3],
+                      const char **whole, HfSource *out);
 #endif
