@@ -300,8 +300,8 @@ static Error *read_unit(Folder *f, const HfModel *m, const char *name, double *u
 {
     enum { LEAST = 100000 }; /* below one part of these a matrix counts as if it was so large */
     Found found;
-    TRY(error_wrap(find(f, arena_printf(f->arena, "%s_scale", name), &found), "%s is packed",
-                   name));
+    Error *e = find(f, arena_printf(f->arena, "%s_scale", name), &found);
+    if (e) return error_wrap(e, "%s is packed", name);
     const Tensor *t = found.tensor;
     if (tensor_count(t) != 1 || !dtype_is_float(t->dtype))
         return error_new("%s: %s_scale has the shape %s and type %s; it must be one number",
@@ -321,7 +321,7 @@ static Error *open_ternary(Folder *f, const HfModel *m, HfWeights *w, int64_t i)
     const HfSource *s = &w->source[i];
     const char *name = s->tensor[0];
     Found *found = &w->found[i][0];
-    double unit;
+    double unit = 0;
     TRY(find(f, name, found));
     const Tensor *t = found->tensor;
     const char *path = hf_file_path(found->file);

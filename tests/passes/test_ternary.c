@@ -2,14 +2,13 @@
 #include "models/model.h"
 #include "ops/contract.h"
 #include "ops/grid.h"
-#include "optim/made_optimizer.h"
 #include "passes/all_passes.h"
 #include "passes/optimize.h"
 #include "passes/precision.h"
 #include "passes/qk_clip.h"
 #include "test.h"
 #include "tiny_model.h"
-#include "train/small_job.h"
+#include "tiny_training.h"
 #include <math.h>
 #include <string.h>
 
@@ -59,66 +58,29 @@ TEST(factors_of_linear_layers_of_blocks_are_rounded_once)
     tiny_run_free(&t);
 }
 
-/* Texts that can be foretold in two cases out of three. */
-enum { BATCH = 2, SEQUENCE = 6, VOCABULARY = 16, STEPS = 200, LAST = 50 };
-
-static void feed(const TinyRun *t, uint32_t *state)
-{
-    int32_t ids[BATCH * SEQUENCE], targets[BATCH * SEQUENCE], now = 1;
-    for (int i = 0; i < BATCH * SEQUENCE; i++) {
-        *state = *state * 1664525 + 1013904223;
-        const uint32_t r = *state >> 8;
-        ids[i] = now;
-        now = r % 3 ? (now * 5 + 3) % VOCABULARY : (int32_t)(r / 3 % VOCABULARY);
-        targets[i] = now;
-    }
-    assert_no_error(program_write(t->program, "input_ids", 0, ids));
-    assert_no_error(program_write(t->program, "target_ids", 0, targets));
-    assert_no_error(program_wait(t->program));
-}
-
-/* Means of the losses of the first and the last steps. */
-static void train(const Precision *precision, bool is_ternary, double *first, double *last)
+static void train(const Precision *precision, bool is_ternary, TinyTraining *out)
 {
     Arena *a = arena_new();
-    const Optimize o = { .optimizer = made_optimizer(a, "optimizer: {component_key: optimizer, "
-                                                        "variant_key: adam_w, config: {lr: 0.003, "
-                                                        "betas: [0.9, 0.95], eps: 1e-8, "
-                                                        "weight_decay: 0.1, "
-                                                        "weight_decay_groups_excluded: [], "
-                                                        "wrapped_model: {instance_key: model, "
-                                                        "pass_type: BY_REFERENCE}}}\n"),
-                         .norm_type = 2,
-                         .max_norm = 1 };
+    const Optimize o = tiny_adam(a);
     TinyRun t = run_of(precision, is_ternary, &o);
-    uint32_t state = 1;
-    *first = *last = 0;
-    for (int step = 0; step < STEPS; step++) {
-        t.now.step = t.now.updates = step;
-        for (int k = 0; k < MAX_RATES; k++) t.now.rate[k].lr = 0.003;
-        feed(&t, &state);
-        const double loss = tiny_step(&t);
-        if (step < LAST) *first += loss / LAST;
-        if (step >= STEPS - LAST) *last += loss / LAST;
-        assert_no_error(program_run_phases(t.program, RUN_REDUCE | RUN_UPDATE, &t.now));
-    }
+    tiny_train(&t, out);
     tiny_run_free(&t);
     arena_free(a);
 }
 
 TEST(models_with_ternary_weights_learn)
 {
-    double first, last, first_plain, last_plain;
-    train(&in_f32, false, &first_plain, &last_plain);
+    static TinyTraining plainly, rounded;
     const Precision *const all[] = { &in_f32, &in_bf16 };
+    train(&in_f32, false, &plainly);
     for (int i = 0; i < 2; i++) {
-        train(all[i], true, &first, &last);
-        if (!(last < 0.9 * first && last < 1.1 * last_plain))
-            fail_msg("from %g to %g; with weights as they are to %g", first, last, last_plain);
+        train(all[i], true, &rounded);
+        if (!(rounded.last < 0.9 * rounded.first && rounded.last < 1.1 * plainly.last))
+            fail_msg("from %g to %g; with weights as they are to %g", rounded.first, rounded.last,
+                     plainly.last);
     }
 }
 
-/* Of weights that are rounded anew after an update. */
 TEST(a_rounded_model_differs_from_the_plain_one)
 {
     TinyRun a = run_of(&in_f32, true, NULL), b = run_of(&in_f32, false, NULL);
