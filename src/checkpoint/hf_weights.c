@@ -4,6 +4,7 @@
 #include "checkpoint/fp8.h"
 #include "checkpoint/hf_file.h"
 #include "checkpoint/mxfp4.h"
+#include "checkpoint/ternary.h"
 #include "config/yaml.h"
 #include "models/hf/source.h"
 #include <math.h>
@@ -17,9 +18,10 @@ typedef struct Found {
 
 typedef struct HfWeights {
     CheckpointReader base;
-    HfSource *source; /* of each entry */
-    Found **found;    /* of each entry its tensors; of packed ones blocks and scales */
-    Fp8 **scaled;     /* of each entry its tensors with scales, or NULL */
+    HfSource *source;  /* of each entry */
+    Found **found;     /* of each entry its tensors; of packed ones blocks and scales */
+    Fp8 **scaled;      /* of each entry its tensors with scales, or NULL */
+    Ternary **ternary; /* of each entry its tensor of ternary numbers, or NULL */
     bool *is_packed;
     float fp8[256];
 } HfWeights;
@@ -215,7 +217,9 @@ static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
             const int64_t at = (first + e) * s->part_stride +
                                hf_source_row(s, box->start[row] + r) +
                                first_column * s->column_stride;
-            if (w->scaled[i])
+            if (w->ternary[i])
+                ternary_read(w->ternary[i], at, columns, (float *)to);
+            else if (w->scaled[i])
                 fp8_read(&w->scaled[i][part], at, s->column_stride, columns, (float *)to);
             else
                 copy_row(from, at, s->column_stride, columns, to);
@@ -319,6 +323,52 @@ static Error *open_scaled(Folder *f, const HfModel *m, HfWeights *w, int64_t i, 
     return check_scales(f->arena, &scales, name, t, all.block);
 }
 
+/* A scale for all of a matrix of ternary numbers. */
+static Error *read_unit(Folder *f, const HfModel *m, const char *name, double *unit)
+{
+    enum { LEAST = 100000 }; /* below one part of these a matrix counts as if it was so large */
+    Found found;
+    Error *e = find(f, arena_printf(f->arena, "%s_scale", name), &found);
+    if (e) return error_wrap(e, "%s is packed", name);
+    const Tensor *t = found.tensor;
+    if (tensor_count(t) != 1 || !dtype_is_float(t->dtype))
+        return error_new("%s: %s_scale has the shape %s and type %s; it must be one number",
+                         hf_file_path(found.file), name, shape_text(f->arena, t->n_dims, t->size),
+                         dtype_name(t->dtype));
+    const double scale = dtype_get(t->dtype, t->data, 0);
+    *unit = m->packing.divides ? 1 / scale : scale;
+    if (*unit >= 1.0 / LEAST && isfinite(*unit)) return NULL;
+    return error_new("%s: %s_scale is %g, so that 1 stands for %g; it must be at least 1e-5",
+                     hf_file_path(found.file), name, scale, *unit);
+}
+
+/* Numbers whose mean size is the scale, with the signs of the ternary ones: these are what they
+ * are rounded to, so that a model goes on with them as with any weights. */
+static Error *open_ternary(Folder *f, const HfModel *m, HfWeights *w, int64_t i)
+{
+    const HfSource *s = &w->source[i];
+    const char *name = s->tensor[0];
+    Found *found = &w->found[i][0];
+    double unit = 0;
+    TRY(find(f, name, found));
+    const Tensor *t = found->tensor;
+    const char *path = hf_file_path(found->file);
+    if (t->dtype != U8 || t->n_dims != 2 || t->size[0] * 4 != s->size[0] ||
+        t->size[1] != s->size[1])
+        return error_new("%s: %s has the shape %s and type %s, but config.json makes it %s, and "
+                         "four rows one of u8",
+                         path, name, shape_text(f->arena, t->n_dims, t->size), dtype_name(t->dtype),
+                         shape_text(f->arena, s->n_dims, s->size));
+    TRY(read_unit(f, m, name, &unit));
+    Ternary *x = NEW(f->arena, Ternary);
+    *x = (Ternary){ .codes = t->data, .rows = t->size[0], .columns = t->size[1] };
+    const int64_t n = ternary_count(x);
+    if (n < 0) return error_new("%s: %s has a number that is not -1, 0 or 1", path, name);
+    if (n > 0) x->unit = (float)(unit * (double)(s->size[0] * s->size[1]) / (double)n);
+    w->ternary[i] = x;
+    return NULL;
+}
+
 static bool is_there(Folder *f, const char *name, Found *out)
 {
     Error *e = find(f, name, out);
@@ -405,13 +455,16 @@ static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEn
     HfSource *s = &w->source[i];
     TRY(hf_source(f->arena, m->family, m->decoder, entry->name, entry->n_dims, entry->size, s));
     const bool is_packed = m->packing.format == HF_MXFP4 && s->part_stride,
-               has_scales = m->packing.format == HF_FP8;
+               has_scales = m->packing.format == HF_FP8,
+               is_ternary = m->packing.format == HF_TERNARY && entry->n_dims == 2 &&
+                            text_matches("transformer.h.*", entry->name);
     if (is_packed)
         TRY(open_packed(f, w, entry, i));
     else
         find_experts(f, entry, s);
     if (!is_packed) w->found[i] = NEW_N(f->arena, Found, s->n_tensors);
-    for (int64_t k = 0; !is_packed && k < s->n_tensors; k++) {
+    if (is_ternary) TRY(open_ternary(f, m, w, i));
+    for (int64_t k = 0; !is_packed && !is_ternary && k < s->n_tensors; k++) {
         const Found *found = &w->found[i][k];
         if (!take_zeros(f, m, entry, s, &w->found[i][k]) && !take_joined(f, m, s, &w->found[i][k]))
             TRY(find(f, s->tensor[k], &w->found[i][k]));
@@ -423,7 +476,7 @@ static Error *open_entry(Folder *f, const HfModel *m, HfWeights *w, CheckpointEn
                              dtype_name(w->found[i][0].tensor->dtype));
         if (has_scales && dtype_size(entry->dtype) == 1) TRY(open_scaled(f, m, w, i, k));
     }
-    if (w->scaled[i]) entry->dtype = F32;
+    if (w->scaled[i] || w->ternary[i]) entry->dtype = F32;
     entry->name = arena_printf(f->arena, "app.model.%s", entry->name);
     return NULL;
 }
@@ -544,6 +597,7 @@ Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param,
     w->found = NEW_N(a, Found *, n);
     w->is_packed = NEW_N(a, bool, n);
     w->scaled = NEW_N(a, Fp8 *, n);
+    w->ternary = NEW_N(a, Ternary *, n);
     fp8_numbers(w->fp8);
     for (int64_t i = 0; i < n; i++) {
         entry[i] = param[i];

@@ -351,6 +351,7 @@ Model *decoder_new(Arena *a, const Decoder *d)
                   .width = d->width,
                   .seed = d->seed,
                   .groups = groups,
+                  .is_ternary = d->is_ternary,
                   .compute = F32,
                   .weights_dtype = F32,
                   .passes = { .arena = a } },

@@ -162,6 +162,7 @@ typedef struct Decoder {
     bool learned_positions, is_tied;
     int64_t unused_positions; /* rows of the table in front of that of the first token */
     bool qkv_bias, out_bias, ffn_bias, head_bias;
+    bool is_ternary; /* linear layers of blocks multiply rounded factors (passes/ternary.c) */
     Activation activation;
     bool is_gated;
     const Norm *embedding_norm; /* of what the table gives, behind its scale */

@@ -4,6 +4,7 @@
 #include "ops/moe_route.h"
 
 static const char *const norm_types[] = { "rms", "layer", NULL };
+static const char *const linear_choices[] = { "plain", "ternary", NULL };
 static const char *const qk_norms[] = { "none", "head", "each_head", "width", NULL };
 static const char *const scores[] = { "softmax", "sigmoid", "mixer", NULL };
 static const char *const overflows[] = { "drop", "stop", NULL };
@@ -154,6 +155,7 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, out_bias, "false", "bias after attention"),
     FIELD_BOOL(DecoderSettings, ffn_bias, "false", "biases of feed-forward layers"),
     FIELD_BOOL(DecoderSettings, head_bias, "false", "bias of the head: one number for each token id"),
+    FIELD_CHOICE(DecoderSettings, linear, "plain", linear_choices, "of linear layers of blocks: ternary rounds weights to -1, 0 or 1 times their mean size, and activations to eight bits, whenever they are multiplied"),
     FIELD_BOOL(DecoderSettings, gated, "true", "the activation of one product multiplies another, in experts too"),
     FIELD_CHOICE(DecoderSettings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
     FIELD_STRUCT(DecoderSettings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
@@ -377,6 +379,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .out_bias = s->out_bias,
         .ffn_bias = s->ffn_bias,
         .head_bias = s->head_bias,
+        .is_ternary = s->linear == LINEAR_TERNARY,
         .activation = (Activation)s->activation,
         .is_gated = s->gated,
         .qkv_clip = s->qkv_clip,

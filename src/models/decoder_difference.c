@@ -309,6 +309,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);
     if (!e) e = flag(a, "bias of the feed-forward layer", x->ffn_bias, y->ffn_bias);
     if (!e) e = flag(a, "bias of the head", x->head_bias, y->head_bias);
+    if (!e) e = flag(a, "ternary weights", x->is_ternary, y->is_ternary);
     if (!e) e = flag(a, "gate of the feed-forward layer", x->is_gated, y->is_gated);
     if (!e && x->activation != y->activation)
         e = arena_printf(a, "activation: %s instead of %s", activation_choices[x->activation],

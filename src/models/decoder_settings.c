@@ -282,6 +282,28 @@ static Error *check_sizes(const DecoderSettings *s)
     return any_attends ? check_heads(s) : NULL;
 }
 
+/* Of other layers weights are multiplied otherwise, or by classes of transformers that leave them
+ * as they are. */
+static Error *check_ternary(const DecoderSettings *s)
+{
+    const struct {
+        const char *key;
+        bool given;
+    } other[] = { { "mixture", s->mixture },
+                  { "latent", s->latent },
+                  { "linear_attention", s->linear_attention },
+                  { "state_space", s->state_space },
+                  { "selective_scan", s->selective_scan },
+                  { "short_conv", s->short_conv },
+                  { "per_layer_embedding", s->per_layer_embedding } };
+    for (size_t i = 0; i < sizeof other / sizeof *other && s->linear == LINEAR_TERNARY; i++)
+        if (other[i].given)
+            return error_new("linear: ternary is of blocks of attention and dense feed-forward "
+                             "layers; %s must be null",
+                             other[i].key);
+    return NULL;
+}
+
 Error *decoder_settings_check(const void *settings)
 {
     const DecoderSettings *s = settings;
@@ -319,6 +341,7 @@ Error *decoder_settings_check(const void *settings)
         (s->norm.bias || s->norm.from_one || !s->norm.weight || !s->qk_norm_weight))
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
                          "norm or qk_norm_weight asks for others");
+    TRY(check_ternary(s));
     TRY(decoder_layers_check(s));
     TRY(check_per_layer(s));
     TRY(check_latent(s));

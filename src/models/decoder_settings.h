@@ -30,6 +30,7 @@ typedef struct PerLayerSettings {
     double scale;
 } PerLayerSettings;
 
+typedef enum LinearKind { LINEAR_PLAIN, LINEAR_TERNARY } LinearKind;
 typedef enum QkNorm { QK_NONE, QK_HEAD, QK_EACH_HEAD, QK_WIDTH } QkNorm;
 
 typedef struct DecoderSettings {
@@ -42,7 +43,7 @@ typedef struct DecoderSettings {
         alibi, residual_scale, logit_divisor, qkv_clip;
     bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias,
         head_bias, gated;
-    int activation;
+    int linear, activation;
     NormSettings norm;
     bool embedding_norm, norm_in_front, norm_behind, norm_inside, value_norm, block_scale;
     int residual, qk_norm, attention_gate;

@@ -100,6 +100,7 @@ typedef struct Model {
     const struct QkClip *qk_clip;      /* passes/qk_clip.h; NULL: logits grow as they will */
     const double
         *balance_rate;     /* by which biases of routers follow the load; NULL: there are none */
+    bool is_ternary;       /* factors of linear layers are rounded (passes/ternary.c) */
     struct Watch *watches; /* who looks on while its nodes run (watch/watch.h), or NULL */
 } Model;
 

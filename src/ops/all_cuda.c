@@ -4,7 +4,7 @@
 
 /* clang-format off */
 #define LIST(KERNELS) \
-    KERNELS(contract) KERNELS(contract_epilogue) KERNELS(float8) KERNELS(elementwise) KERNELS(bias) KERNELS(embed) KERNELS(positions) \
+    KERNELS(contract) KERNELS(contract_epilogue) KERNELS(float8) KERNELS(grid) KERNELS(elementwise) KERNELS(bias) KERNELS(embed) KERNELS(positions) \
     KERNELS(norm) KERNELS(rope) KERNELS(sequence) KERNELS(attention_cudnn) KERNELS(attention) KERNELS(cross_entropy) \
     KERNELS(head_loss) KERNELS(losses) KERNELS(nce) KERNELS(optimizer) KERNELS(muon) KERNELS(moe) KERNELS(moe_bias) KERNELS(qk_clip) \
     KERNELS(sigmoid_gate) KERNELS(features) KERNELS(attention_sink) KERNELS(xielu) KERNELS(causal_conv) KERNELS(delta_gates) KERNELS(gated_delta) \

@@ -8,7 +8,7 @@
 /* clang-format off */
 #define LIST(OPS, KERNELS) \
     OPS(contract) KERNELS(gemm) OPS(panels) KERNELS(panels) OPS(contract_pieces) OPS(contract_epilogue) \
-    OPS(float8) KERNELS(float8) \
+    OPS(float8) KERNELS(float8) OPS(grid) KERNELS(grid) \
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
     OPS(gelu_tanh) OPS(relu) OPS(offset) OPS(logit_cap) OPS(clip) OPS(sigmoid_gate) KERNELS(sigmoid_gate) OPS(clamped_swiglu) OPS(xielu) KERNELS(xielu) \
     OPS(reshape) OPS(features) KERNELS(features) \

@@ -15,6 +15,7 @@
     PASS(stages) \
     PASS(autodiff) \
     PASS(precision) \
+    PASS(ternary) \
     PASS(float8) \
     PASS(recompute) \
     PASS(shard) \

@@ -7,6 +7,7 @@ trained for three steps, exported, and read by transformers (logits and greedy t
 transformers. Greedy tokens are those of transformers up to the first whose two best logits are nearer than 1e-4.
 """
 import json, os, pathlib, random, re, shutil, struct, subprocess, sys, tempfile
+os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # BitNet's layers ask for a compiler
 import torch
 import transformers
 from huggingface_hub.errors import StrictDataclassError
@@ -17,11 +18,14 @@ transformers.utils.logging.disable_progress_bar()
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 ONLY = sys.argv[2:]
 LETTERS = [chr(c) for c in range(33, 127)]
-VOCABULARY, SIZE, NEW, NEAR = len(LETTERS), 256, 200, 1e-4
+VOCABULARY, SIZE, NEW, NEAR, FAR = len(LETTERS), 256, 200, 1e-4, 0.01
 VERSION = int(transformers.__version__.split(".")[0])
 if VERSION >= 5:
+    from transformers.integrations import bitnet
     from transformers.integrations.finegrained_fp8 import Fp8Dequantize
     from transformers.modeling_layers import MtpModel
+    from transformers.quantizers import quantizer_bitnet
+    quantizer_bitnet.is_accelerate_available = lambda: True  # nothing of it is used
 
 LLAMA = dict(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=SIZE, bos_token_id=None, eos_token_id=None, pad_token_id=None)
@@ -338,6 +342,14 @@ PACKED = {
         "num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True}}}}, (1, 10**6), torch.float32),
 }
 
+# Folders with ternary weights, rounded whenever they are multiplied or packed: of which family, and quantization_config.
+TERNARY = {
+    "bitnet_online": ("bitnet", {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "online"}),
+    "bitnet_offline": ("bitnet", {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "offline"}),
+    "llama_bitlinear": ("llama_tied_biases", {"quant_method": "bitnet", "linear_class": "bitlinear", "quantization_mode": "offline"}),
+    "qwen3_ternary": ("qwen3", {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "online"}),
+}
+
 # Folders with blocks for later tokens: of which family, and how many.
 AHEAD = {"deepseek_v3_ahead": ("deepseek_v3", 1), "glm4_moe_ahead": ("glm4_moe", 2), "sarvam_mla_ahead": ("sarvam_mla", 1)}
 
@@ -491,6 +503,34 @@ def pack8(folder, plain, options, block, scale_type):
     assert len(packed) > len(weights) + 5
 
 
+def make_ternary(folder, plain, options):
+    """Gives a folder a quantization_config of BitNet. What its packed weights stand for, as weights that are rounded to them, goes into `plain`."""
+    weights = load_file(folder / "model.safetensors")
+    packed, unpacked = {}, {}
+    for name, w in weights.items():
+        packed[name] = unpacked[name] = w
+        if options["quantization_mode"] == "online" or w.dim() != 2 or "embed" in name or "lm_head" in name:
+            continue
+        size = w.abs().mean()
+        signs = (w / size).round().clamp(-1, 1)
+        # another than theirs, so that it is the one that is read
+        scale = (0.7 * size).bfloat16()
+        unpacked[name] = signs * (scale.double() * signs.numel() / signs.count_nonzero()).float()
+        packed[name] = bitnet.pack_weights(signs.clone())
+        packed[name + "_scale"] = (1 / scale if options["linear_class"] == "bitlinear" else scale).float().reshape(1)
+        if options["linear_class"] == "bitlinear":
+            unit = 1 / packed[name + "_scale"].double()
+            unpacked[name] = signs * (unit * signs.numel() / signs.count_nonzero()).float()
+    config = json.loads((folder / "config.json").read_text())
+    online = {"quant_method": "bitnet", "linear_class": "autobitlinear", "quantization_mode": "online"}
+    if options != online:
+        shutil.copytree(folder, plain)
+        save_file(unpacked, plain / "model.safetensors", {"format": "pt"})
+        (plain / "config.json").write_text(json.dumps(config | {"quantization_config": online}))
+    save_file(packed, folder / "model.safetensors", {"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(config | {"quantization_config": options}))
+
+
 def put_ahead(folder, depth):
     """The last blocks of a folder become those for later tokens, with what else these have."""
     config = json.loads((folder / "config.json").read_text())
@@ -528,16 +568,29 @@ def compare_ahead(work, folder, depth):
     return f", of later tokens {worst:.0e}"
 
 
-def compare(work, folder, near, reference=None):
+def near_tokens(model, prompt, answer):
+    """How many tokens of an answer are those of transformers, which has the others as good as the best."""
+    logits = logits_there(model, torch.tensor([prompt + answer]))[0, len(prompt) - 1 : -1]
+    behind = logits.amax(-1) - logits.gather(1, torch.tensor(answer)[:, None])[:, 0]
+    assert behind.max() < FAR * logits.abs().max(), f"a token is {behind.max():.1e} behind the best"
+    return (behind == 0).sum().item()
+
+
+def compare(work, folder, near, reference=None, ternary=False):
+    """Activations of eight bits turn a difference of rounding into one of a step, for a few tokens: where `ternary`, most must be near."""
     model = AutoModelForCausalLM.from_pretrained(reference or folder, dtype=torch.float32, attn_implementation="eager").eval()
     ids = torch.randint(0, VOCABULARY, (2, 40), generator=torch.Generator().manual_seed(1))
     theirs, ours = logits_there(model, ids), logits_here(work, folder, ids)["logits"]
     difference = ((theirs - ours).abs().max() / theirs.abs().max()).item()
+    if ternary:
+        of_token = (theirs - ours).abs().amax(-1) / theirs.abs().max()
+        assert of_token.median() < near and difference < FAR, f"logits differ by {of_token.median():.1e}, at most {difference:.1e}"
+        difference = of_token.median().item()
     assert difference < near, f"logits differ by {difference:.1e}"
     prompts = [ids[0, :30].tolist(), ids[1, :7].tolist()]
     answers = greedy_here(work, folder, prompts)
     assert all(len(a) == NEW for a in answers), [len(a) for a in answers]
-    equal = [equal_tokens(model, p, a) for p, a in zip(prompts, answers)]
+    equal = [(near_tokens if ternary else equal_tokens)(model, p, a) for p, a in zip(prompts, answers)]
     return f"logits {difference:.0e}, greedy {' and '.join(map(str, equal))} of {NEW}"
 
 
@@ -568,7 +621,7 @@ def export(work, folder, to, *words):
 
 
 def check(name, work):
-    kind, options = FAMILIES[(PACKED | AHEAD).get(name, (name,))[0]]
+    kind, options = FAMILIES[(PACKED | AHEAD | TERNARY).get(name, (name,))[0]]
     depth = AHEAD[name][1] if name in AHEAD else 0
     near = 1e-4 if "drawn by" in name else 2e-5  # in float32 some that are drawn are farther from float64 than that, on both sides
     options = options | ({"num_hidden_layers": 3 + depth} if depth else {})
@@ -588,12 +641,16 @@ def check(name, work):
             buffer += torch.randn_like(buffer) * 0.15
     folder = work / "theirs"
     model.save_pretrained(folder)
-    plain = work / "plain" if name in PACKED else folder
+    is_ternary = name in TERNARY
+    is_packed = name in PACKED or is_ternary and TERNARY[name][1]["quantization_mode"] == "offline"
+    plain = work / "plain" if is_packed else folder
     if name in PACKED:
         pack8(folder, plain, *PACKED[name][1:])
+    if is_ternary:
+        make_ternary(folder, plain, TERNARY[name][1])
     if depth:
         put_ahead(folder, depth)
-    text = [compare(work, folder, near, plain) + (compare_ahead(work, folder, depth) if depth else "")]
+    text = [compare(work, folder, near, folder if is_ternary else plain, is_ternary) + (compare_ahead(work, folder, depth) if depth else "")]
 
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
@@ -605,7 +662,7 @@ def check(name, work):
     trained = work / "ours"
     assert not export(work, plain, trained, "convert_pytorch_to_hf_checkpoint", "--config_file_path", "train.yaml", "--checkpoint_path",
                       checkpoint, "--output_hf_checkpoint_dir", trained), "three steps change nothing"
-    text.append("after 3 steps " + compare(work, trained, near) + (compare_ahead(work, trained, depth) if depth else ""))
+    text.append("after 3 steps " + compare(work, trained, near, ternary=is_ternary) + (compare_ahead(work, trained, depth) if depth else ""))
     print(f"{name}: {'; '.join(text)}", flush=True)
 
 
@@ -628,7 +685,7 @@ for span in (name.removeprefix("random:").split("-") for name in ONLY if name.st
         FAMILIES[name] = family
         names.append(name)
 failed = []
-for name in names or [*FAMILIES, *PACKED, *AHEAD]:
+for name in names or [*FAMILIES, *PACKED, *AHEAD, *TERNARY]:
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         tokenizer(work)

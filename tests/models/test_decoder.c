@@ -328,6 +328,11 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "residual: one_norm, norm_in_front: false, norm_behind: true",
           "residual: one_norm needs norm_in_front" },
         { "unused_positions: 2", "unused_positions: they are rows of learned_positions" },
+        { "linear: ternary, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6}",
+          "linear: ternary is of blocks of attention and dense feed-forward layers; mixture must "
+          "be null" },
+        { "linear: ternary, layers: [{conv: true}, {}], short_conv: {}",
+          "short_conv must be null" },
         { "norm_inside: true, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: "
           "6}",
           "norm_inside: experts have no norms within" },

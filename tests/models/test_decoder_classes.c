@@ -802,6 +802,11 @@ static const Pair pairs[] = {
                        "layers: [{window: 5}, {no_rope: true}]" },
     { SIZES "\"model_type\": \"bitnet\"", DECODER_SETTINGS
       "norm: {eps: 1e-5}, norm_inside: true, activation: relu_squared, rope: {base: 500000.0}" },
+    { SIZES "\"model_type\": \"bitnet\", \"quantization_config\": {\"quant_method\": \"bitnet\", "
+            "\"linear_class\": \"autobitlinear\", \"quantization_mode\": \"online\", "
+            "\"modules_to_not_convert\": [\"lm_head\"]}",
+      DECODER_SETTINGS "norm: {eps: 1e-5}, norm_inside: true, linear: ternary, activation: "
+                       "relu_squared, rope: {base: 500000.0}" },
     { SIZES "\"model_type\": \"biogpt\", \"layer_norm_eps\": 1e-12, \"attention_dropout\": 0.5",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, norm: {type: layer, bias: true, "

@@ -3,6 +3,7 @@
 #include "models/hf_folder.h"
 #include "models/hf_unwritten.h"
 #include "test.h"
+#include <math.h>
 #include <string.h>
 
 #define PACKED                                                                                     \
@@ -237,5 +238,110 @@ TEST(scales_of_eight_bits_must_be_there_and_fit)
     assert_error_has(hf_open(a, u.model, u.param, u.n, &r),
                      "model.layers.1.mlp.down_proj.weight is of type f8_e5m2; with scales only "
                      "f8_e4m3 is known");
+    arena_free(a);
+}
+
+/* Bytes of four ternary numbers in the place of matrices of blocks, and a scale of 0.5 each. */
+static NamedTensor *pack_ternary(Arena *a, const NamedTensor *file, int64_t n, int64_t *n_out)
+{
+    static const float half[] = { 0.5F };
+    NamedTensor *list = NEW_N(a, NamedTensor, 2 * n);
+    *n_out = 0;
+    for (int64_t i = 0; i < n; i++) {
+        Tensor codes = file[i].tensor,
+               scale = { .dtype = F32, .n_dims = 1, .size = { 1 }, .data = (void *)half };
+        list[(*n_out)++] = file[i];
+        if (codes.n_dims != 2 || !strstr(file[i].name, ".layers.")) continue;
+        codes.dtype = U8;
+        codes.size[0] /= 4;
+        uint8_t *to = codes.data = arena_alloc(a, tensor_bytes(&codes));
+        for (int64_t k = 0; k < tensor_count(&codes); k++)
+            to[k] = (uint8_t)(k % 3 | k / 3 % 3 << 2 | 1 << 4 | (k + 1) % 3 << 6);
+        list[*n_out - 1].tensor = codes;
+        list[(*n_out)++] = (NamedTensor){ arena_printf(a, "%s_scale", file[i].name), scale };
+    }
+    return list;
+}
+
+static HfUnwritten ternary_folder(Arena *a, const char *options)
+{
+    return hf_unwritten(
+        a, arena_printf(
+               a,
+               "\"model_type\": \"bitnet\", \"vocab_size\": 16, "
+               "\"hidden_size\": 8, \"num_hidden_layers\": 1, "
+               "\"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"intermediate_size\": 12, "
+               "\"quantization_config\": {\"quant_method\": \"bitnet\"%s}",
+               options));
+}
+
+/* Quarters of the rows lie in the bits of one another; the mean size of what is read is what the
+ * scale makes of 1. */
+TEST(ternary_weights_are_read_as_what_is_rounded_to_them)
+{
+    static const struct {
+        const char *options;
+        double one;
+    } row[] = { { "", 2 },
+                { ", \"quantization_mode\": \"online\"", 2 },
+                { ", \"linear_class\": \"autobitlinear\"", 0.5 } };
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        enum { ROWS = 8, COLUMNS = 12 };
+        Arena *a = arena_new();
+        const HfUnwritten u = ternary_folder(a, row[k].options);
+        CheckpointReader *r;
+        int64_t n_file;
+        NamedTensor *file = pack_ternary(a, u.file, u.n_file, &n_file);
+        hf_store(a, u.folder, ONE_FILE, file, n_file);
+        assert_no_error(hf_open(a, u.model, u.param, u.n, &r));
+        const int64_t i = checkpoint_find(r, "app.model.transformer.h.0.mlp.W_2.weight");
+        const Box all = box_whole(2, (int64_t[]){ ROWS, COLUMNS }),
+                  part = { .n_dims = 2, .start = { 3, 5 }, .size = { 2, 4 } };
+        float whole[ROWS * COLUMNS], some[8];
+        double sum = 0;
+        assert_true(r->entry[i].dtype == F32);
+        assert_no_error(r->get(r, i, &all, whole));
+        assert_no_error(r->get(r, i, &part, some));
+        for (int j = 0; j < ROWS * COLUMNS; j++) sum += fabs((double)whole[j]);
+        assert_close(sum / (ROWS * COLUMNS), row[k].one, 1e-6);
+        for (int j = 0; j < ROWS * COLUMNS; j++) {
+            const int quarter = j / COLUMNS / 2, at = j / COLUMNS % 2 * COLUMNS + j % COLUMNS;
+            const int code[] = { at % 3, at / 3 % 3, 1, (at + 1) % 3 };
+            const float sign = (float)(code[quarter] - 1);
+            assert_true(sign == 0 ? whole[j] == 0 : whole[j] * sign >= (float)row[k].one);
+        }
+        for (int j = 0; j < 8; j++)
+            assert_true(some[j] == whole[(3 + j / 4) * COLUMNS + 5 + j % 4]);
+        arena_free(a);
+    }
+}
+
+TEST(packed_ternary_weights_must_be_whole)
+{
+    static const char name[] = "model.layers.0.mlp.down_proj.weight";
+    Arena *a = arena_new();
+    const HfUnwritten u = ternary_folder(a, "");
+    CheckpointReader *r;
+    int64_t n_file;
+    NamedTensor *file = pack_ternary(a, u.file, u.n_file, &n_file), *codes = hf_named(file, name),
+                *scale = hf_named(file, arena_printf(a, "%s_scale", name));
+    const Tensor packed = codes->tensor, one = scale->tensor;
+    hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r), "and four rows one of u8");
+    ((uint8_t *)packed.data)[3] = 0xff;
+    hf_store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r),
+                     "down_proj.weight has a number that is not -1, 0 or 1");
+    ((uint8_t *)packed.data)[3] = 0;
+    scale->tensor.data = &(float){ 1e8F };
+    hf_store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r), "it must be at least 1e-5");
+    scale->tensor = packed;
+    hf_store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r), "it must be one number");
+    scale->tensor = one;
+    scale->name = "other";
+    hf_store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r), "down_proj.weight is packed");
     arena_free(a);
 }

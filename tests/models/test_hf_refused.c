@@ -269,9 +269,9 @@ TEST(weights_that_are_packed_otherwise_are_refused_by_their_option)
         const char *options, *error;
     } row[] = {
         { "\"bits\": 4", "quantization_config: quant_method is missing; known are fp8," },
-        { "\"quant_method\": \"mxfp4\"",
-          "quant_method: \"mxfp4\" is not known; known are fp8, compressed-tensors of 8 bits, and "
-          "mxfp4 of gpt_oss" },
+        { "\"quant_method\": \"mxfp4\"", "quant_method: \"mxfp4\" is not known; known are fp8, "
+                                         "compressed-tensors of 8 bits, bitnet, "
+                                         "and mxfp4 of gpt_oss" },
         { "\"quant_method\": \"fp8\", \"fmt\": \"e5m2\"", "fmt: \"e5m2\" is not known" },
         { "\"quant_method\": \"fp8\", \"activation_scheme\": \"none\"",
           "activation_scheme: \"none\" is not known" },
@@ -636,8 +636,25 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
         { "cohere_compass_text",
           "\"logit_scale\": 0, \"rope_parameters\": {\"full_attention\": null}",
           "logit_scale: 0 is not known; allowed are null and a number above 0" },
-        { "bitnet", "\"quantization_config\": {\"quant_method\": \"bitnet\"}",
-          "quant_method: \"bitnet\" is not known" },
+        { "bitnet",
+          "\"quantization_config\": {\"quant_method\": \"bitnet\", \"linear_class\": \"linear\"}",
+          "linear_class: \"linear\" is not known; known are bitlinear and autobitlinear" },
+        { "bitnet",
+          "\"quantization_config\": {\"quant_method\": \"bitnet\", \"quantization_mode\": "
+          "\"later\"}",
+          "quantization_mode: \"later\" is not known; known are offline and online" },
+        { "bitnet",
+          "\"quantization_config\": {\"quant_method\": \"bitnet\", \"use_rms_norm\": true}",
+          "use_rms_norm: true is not known; only false is" },
+        { "bitnet",
+          "\"quantization_config\": {\"quant_method\": \"bitnet\", \"modules_to_not_convert\": []}",
+          "modules_to_not_convert: a list of 0 is not known; known are null and [\"lm_head\"]" },
+        { "llama",
+          "\"quantization_config\": {\"quant_method\": \"bitnet\", \"modules_to_not_convert\": "
+          "[\"lm_head\", \"down_proj\"]}",
+          "known are null and [\"lm_head\"]" },
+        { "phi3", "\"quantization_config\": {\"quant_method\": \"bitnet\"}",
+          "the class joins weights that are rounded by themselves here" },
         { "bitnet", "\"head_dim\": 8", "the class has hidden_size / num_attention_heads" },
         { "opt", "\"layerdrop\": 0.1", "layerdrop: 0.1 is not known; only 0.0 is" },
         { "bloom", "\"apply_residual_connection_post_layernorm\": true",

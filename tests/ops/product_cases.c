@@ -4,6 +4,7 @@
 #include "ops/contract_epilogue.h"
 #include "ops/embed.h"
 #include "ops/float8.h"
+#include "ops/grid.h"
 #include "ops/panels.h"
 #include "ops/positions.h"
 
@@ -132,6 +133,23 @@ static Value *build_float8_contract_of_gradients(Graph *g, const OpCase *c, cons
     return NULL;
 }
 
+static Value *build_grid_size(Graph *g, const OpCase *c, const int64_t *n)
+{
+    grid_size(g, c->dims, floats(g, "x", count(n), n), ((const GridSize *)c->attrs)->count);
+    return NULL;
+}
+
+/* Sizes of rows, and one of all; those that are too small, too. */
+static Value *build_grid_round(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const int64_t steps = ((const GridRound *)c->attrs)->steps;
+    Value *x = floats(g, "x", 3, n);
+    grid_round(g, "*k,->*k", x, uniform(leaf(g, "all", F32, 0, NULL), 0.5, 1.5), steps);
+    grid_round(g, "*k,*->*k", x, uniform(leaf(g, "rows", F32, 2, n), 0.5, 1.5), steps);
+    grid_round(g, "*k,*->*k", x, uniform(leaf(g, "small", F32, 2, n), 0, 1e-6), steps);
+    return NULL;
+}
+
 /* clang-format off */
 #define FLOAT8(format, by_two) &(const Float8Format){ format, by_two }
 #define FLOATS &(const Panels){ false }
@@ -178,6 +196,11 @@ const OpCase product_cases[] = {
     { "float8_contract in whole units", build_float8_contract, .attrs = FLOAT8(F8_E4M3, false), .n = { 2, 8, 32, 80 } },
     { "float8_contract of gradients in whole units", build_float8_contract_of_gradients, .n = { 2, 16, 80, 32 } },
     { "float8_contract of gradients", build_float8_contract, .attrs = FLOAT8(F8_E5M2, false), .n = { 2, 20, 34, 18 } },
+    { "grid_size of rows", build_grid_size, .dims = "*k->*", .attrs = &(const GridSize){ 0 }, .n = { 2, 4, 37 }, .large = { 1, 1024, 2560 } },
+    { "grid_size of all", build_grid_size, .dims = "nk->", .attrs = &(const GridSize){ 8 * 37 }, .n = { 8, 37 } },
+    { "grid_size of many", build_grid_size, .dims = "nk->", .attrs = &(const GridSize){ 150 * 151 }, .n = { 150, 151 }, .large = { 6912, 2560 } },
+    { "grid_round to three", build_grid_round, .attrs = &(const GridRound){ 1 }, .n = { 2, 3, 38 } },
+    { "grid_round to 255", build_grid_round, .attrs = &(const GridRound){ 127 }, .n = { 2, 4, 64 }, .large = { 1, 1024, 2560 } },
     { "embed", build_embed, .n = { 2, 6, 8, 3 }, .large = { 16, 256, 4096, 768 } },
     { "embed, more ids than rows", build_embed, .n = { 4, 50, 7, 33 } },
     { "embed, many ids of a few rows", build_embed, .n = { 3, 500, 4, 8 } },

@@ -4,7 +4,6 @@
 #include "ops/contract.h"
 #include "ops/float8.h"
 #include "ops/kernels.h"
-#include "optim/made_optimizer.h"
 #include "passes/adapters.h"
 #include "passes/all_passes.h"
 #include "passes/float8.h"
@@ -12,6 +11,7 @@
 #include "passes/precision.h"
 #include "test.h"
 #include "tiny_model.h"
+#include "tiny_training.h"
 #include "train/small_job.h"
 #include <math.h>
 #include <string.h>
@@ -259,50 +259,13 @@ TEST(texts_are_continued_token_by_token_as_they_are_read)
 
 /* ---- in a training ---- */
 
-enum { BATCH = 2, SEQUENCE = 6, VOCABULARY = 16, STEPS = 200, LAST = 50 };
-
-/* Texts that can be foretold in two cases out of three. */
-static void feed(TinyRun *t, uint32_t *state)
-{
-    int32_t ids[BATCH * SEQUENCE], targets[BATCH * SEQUENCE], now = 1;
-    for (int i = 0; i < BATCH * SEQUENCE; i++) {
-        *state = *state * 1664525 + 1013904223;
-        const uint32_t r = *state >> 8;
-        ids[i] = now;
-        now = r % 3 ? (now * 5 + 3) % VOCABULARY : (int32_t)(r / 3 % VOCABULARY);
-        targets[i] = now;
-    }
-    assert_no_error(program_write(t->program, "input_ids", 0, ids));
-    assert_no_error(program_write(t->program, "target_ids", 0, targets));
-    assert_no_error(program_wait(t->program));
-}
-
-/* The losses of all steps; *first and *last: means over the first and last LAST steps. */
-static void train(const Float8 *f, double *loss, double *first, double *last)
+static void train(const Float8 *f, TinyTraining *out)
 {
     const Gpt2Settings s = settings_of(true);
     Arena *a = arena_new();
-    const Optimize o = { .optimizer = made_optimizer(a, "optimizer: {component_key: optimizer, "
-                                                        "variant_key: adam_w, config: {lr: 0.003, "
-                                                        "betas: [0.9, 0.95], eps: 1e-8, "
-                                                        "weight_decay: 0.1, "
-                                                        "weight_decay_groups_excluded: [], "
-                                                        "wrapped_model: {instance_key: model, "
-                                                        "pass_type: BY_REFERENCE}}}\n"),
-                         .norm_type = 2,
-                         .max_norm = 1 };
+    const Optimize o = tiny_adam(a);
     TinyRun t = run_of(&s, f, &o);
-    uint32_t state = 1;
-    *first = *last = 0;
-    for (int step = 0; step < STEPS; step++) {
-        t.now.step = t.now.updates = step;
-        for (int k = 0; k < MAX_RATES; k++) t.now.rate[k].lr = 0.003;
-        feed(&t, &state);
-        loss[step] = tiny_step(&t);
-        if (step < LAST) *first += loss[step] / LAST;
-        if (step >= STEPS - LAST) *last += loss[step] / LAST;
-        assert_no_error(program_run_phases(t.program, RUN_REDUCE | RUN_UPDATE, &t.now));
-    }
+    tiny_train(&t, out);
     tiny_run_free(&t);
     arena_free(a);
 }
@@ -311,14 +274,14 @@ static void train(const Float8 *f, double *loss, double *first, double *last)
 /* Returns how far the mean loss is off. */
 static double check_training(const Float8 *f)
 {
-    static double wide[STEPS], narrow[STEPS];
-    double first, last, first8, last8, all = 0, all8 = 0;
-    train(NULL, wide, &first, &last);
-    train(f, narrow, &first8, &last8);
-    for (int i = 0; i < STEPS; i++) all += wide[i], all8 += narrow[i];
-    assert_true(last < 0.9 * first);
-    assert_true(memcmp(wide, narrow, sizeof wide) != 0);
-    assert_close(last8 / last, 1, 0.005);
+    static TinyTraining wide, narrow;
+    double all = 0, all8 = 0;
+    train(NULL, &wide);
+    train(f, &narrow);
+    for (int i = 0; i < TINY_STEPS; i++) all += wide.loss[i], all8 += narrow.loss[i];
+    assert_true(wide.last < 0.9 * wide.first);
+    assert_true(memcmp(wide.loss, narrow.loss, sizeof wide.loss) != 0);
+    assert_close(narrow.last / wide.last, 1, 0.005);
     assert_close(all8 / all, 1, 0.005);
     return all8 / all - 1;
 }

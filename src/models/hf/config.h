@@ -8,10 +8,12 @@
 typedef struct HfPacking {
     enum {
         HF_UNPACKED,
-        HF_MXFP4, /* experts' weights are of four bits */
-        HF_FP8    /* those that are of eight bits have scales beside them */
+        HF_MXFP4,  /* experts' weights are of four bits */
+        HF_FP8,    /* those that are of eight bits have scales beside them */
+        HF_TERNARY /* those of linear layers of blocks are -1, 0 and 1, with a scale each */
     } format;
     int64_t block[2]; /* of HF_FP8: rows and columns of a weight that share a scale; 0: all */
+    bool divides;     /* of HF_TERNARY: the scale divides, else it multiplies */
 } HfPacking;
 
 /* A model of a folder with config.json. */

@@ -1,7 +1,8 @@
 /* config_packing.c - how a folder's weights are packed: quantization_config. Inputs of products
- * are not rounded here, whatever it says of activations. */
+ * are not rounded, whatever it says of activations, but for those of ternary weights. */
 #include "config/field_read.h"
 #include "models/hf/config_parts.h"
+#include "models/hf/source.h"
 #include <string.h>
 
 typedef struct Fp8Options {
@@ -17,6 +18,12 @@ typedef struct WeightOptions {
     const IntList *block_structure;
 } WeightOptions;
 
+/* Of BitNet; rms_norm_eps is of use_rms_norm. */
+typedef struct TernaryOptions {
+    const char *linear_class, *quantization_mode;
+    bool use_rms_norm;
+} TernaryOptions;
+
 /* clang-format off */
 static const Field fp8_fields[] = {
     FIELD_STRING(Fp8Options, fmt, "e4m3", "format of the numbers"),
@@ -31,6 +38,12 @@ static const Field weight_fields[] = {
     FIELD_STRING(WeightOptions, strategy, NULL, "what shares a scale"),
     FIELD_BOOL(WeightOptions, symmetric, "true", "nothing is added to a number"),
     FIELD_INTS(WeightOptions, block_structure, "null", 0, 0, "rows and columns of a block"),
+    { 0 },
+};
+static const Field ternary_fields[] = {
+    FIELD_STRING(TernaryOptions, linear_class, "bitlinear", "layer that does it"),
+    FIELD_STRING(TernaryOptions, quantization_mode, "offline", "weights are rounded before, or whenever they are multiplied"),
+    FIELD_BOOL(TernaryOptions, use_rms_norm, "false", "a norm in front of each linear layer"),
     { 0 },
 };
 /* clang-format on */
@@ -116,6 +129,83 @@ static Error *read_compressed(const HfReading *r, const Yaml *q, HfPacking *out)
                : unknown(r, weights, "block_structure", "known are two sizes above 0");
 }
 
+/* A parameter of the first block that lies in a tensor with others, which have a size together
+ * there, but each its own here; NULL: none does. */
+static const char *joined_weight(const HfReading *r)
+{
+    const Decoder *d = r->d;
+    const DecoderLayer *l = d->layer;
+    const struct {
+        const char *name;
+        int64_t rows;
+    } weight[] = {
+        { "transformer.h.0.attn.q_attn.weight", d->n_head_q * decoder_head_width_of(d, l) },
+        { d->is_gated ? "transformer.h.0.mlp.W.weight" : "transformer.h.0.mlp.c_fc.weight",
+          decoder_hidden_of(d, l) }
+    };
+    for (size_t i = 0; i < sizeof weight / sizeof *weight; i++) {
+        const int64_t size[] = { weight[i].rows, d->width };
+        HfSource s;
+        Error *e = hf_source(r->arena, r->family, d, weight[i].name, 2, size, &s);
+        const bool has_place = !e;
+        error_free(e);
+        if (!has_place || s.size[0] != size[0] || s.size[1] != size[1] || s.column_stride != 1)
+            return weight[i].name;
+    }
+    return NULL;
+}
+
+/* Layers that are no such weights, or not all of them. */
+static Error *check_ternary(const HfReading *r, const Yaml *q)
+{
+    const Decoder *d = r->d;
+    bool is_plain = !d->moe && !d->latent && !d->per_layer;
+    for (int64_t i = 0; i < d->n_layer; i++)
+        is_plain &= d->layer[i].mixer == MIXER_ATTENTION && !d->layer[i].no_ffn;
+    if (!is_plain)
+        return unknown(r, q, "quant_method",
+                       "blocks that are not of attention and a dense feed-forward layer have no "
+                       "ternary weights here");
+    if (joined_weight(r))
+        return unknown(r, q, "quant_method",
+                       "the class joins weights that are rounded by themselves here, or has them "
+                       "transposed");
+    const Yaml *left = yaml_get(q, "modules_to_not_convert");
+    if (!left || left->type == YAML_NULL) return NULL;
+    bool has_head = false, has_other = left->type != YAML_LIST;
+    for (int64_t i = 0; !has_other && i < left->n; i++) {
+        const Yaml *x = left->item[i];
+        const bool is_head = x->type == YAML_STRING && !strcmp(x->text, "lm_head");
+        has_head |= is_head;
+        has_other |= !is_head;
+    }
+    return has_head && !has_other
+               ? NULL
+               : unknown(r, q, "modules_to_not_convert", "known are null and [\"lm_head\"]");
+}
+
+static Error *read_ternary(const HfReading *r, const Yaml *q, HfPacking *out)
+{
+    static const char *const classes[] = { "bitlinear", "autobitlinear", NULL }, *const modes[] = {
+        "offline", "online", NULL
+    };
+    TernaryOptions o = { 0 };
+    TRY(fill(r, ternary_fields, q, &o));
+    if (!is_one_of(o.linear_class, classes))
+        return unknown(r, q, "linear_class", "known are bitlinear and autobitlinear");
+    if (!is_one_of(o.quantization_mode, modes))
+        return unknown(r, q, "quantization_mode", "known are offline and online");
+    if (o.use_rms_norm)
+        return unknown(r, q, "use_rms_norm",
+                       "only false is: linear layers have no norms of their own here");
+    TRY(check_ternary(r, q));
+    r->d->is_ternary = true;
+    const bool divides = !strcmp(o.linear_class, "bitlinear"),
+               is_packed = divides || !strcmp(o.quantization_mode, "offline");
+    *out = (HfPacking){ .format = is_packed ? HF_TERNARY : HF_UNPACKED, .divides = divides };
+    return NULL;
+}
+
 Error *hf_read_packing(const HfReading *r, HfPacking *out)
 {
     const Yaml *q = r->c.quantization_config;
@@ -126,10 +216,11 @@ Error *hf_read_packing(const HfReading *r, HfPacking *out)
     const char *name = method && method->type == YAML_STRING ? method->text : "";
     if (!strcmp(name, "fp8")) return read_fp8(r, q, out);
     if (!strcmp(name, "compressed-tensors")) return read_compressed(r, q, out);
+    if (!strcmp(name, "bitnet")) return read_ternary(r, q, out);
     if (!strcmp(name, "mxfp4") && r->family->mxfp4) {
         out->format = HF_MXFP4;
         return NULL;
     }
     return unknown(r, q, "quant_method",
-                   "known are fp8, compressed-tensors of 8 bits, and mxfp4 of gpt_oss");
+                   "known are fp8, compressed-tensors of 8 bits, bitnet, and mxfp4 of gpt_oss");
 }

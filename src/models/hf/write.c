@@ -12,6 +12,11 @@ static void write_as(const Decoder *d, const HfFamily *f, Dtype dtype, Text *out
     text_putc(out, '{');
     hf_put_class(out, f->model_type, f->class_name, dtype);
     hf_put_members(out, d, f);
+    if (d->is_ternary) {
+        hf_put_key(out, "quantization_config");
+        text_puts(out, "{\"quant_method\": \"bitnet\", \"linear_class\": \"autobitlinear\", "
+                       "\"quantization_mode\": \"online\"}");
+    }
     text_puts(out, "\n}\n");
 }
 
