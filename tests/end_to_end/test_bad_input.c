@@ -172,7 +172,7 @@ TEST(bad_input_of_print_graph_lists_the_passes)
     assert_refused(bench_run(&b, "x", NULL, wrong, NULL), 2,
                    "--print_graph after:fuze: the form is before:PASS or after:PASS; allowed are "
                    "all, initialize, adapters, freeze, read_averages, watch_logits, stages, "
-                   "autodiff, precision, float8, "
+                   "autodiff, precision, ternary, float8, "
                    "recompute, shard, pipeline, data_parallel, "
                    "fuse, async_tensor, epilogues, optimize");
     Outcome o =
