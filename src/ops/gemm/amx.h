@@ -1,10 +1,11 @@
-/* amx.h - the innermost product in tiles of AMX: 16 rows of A times a panel of 64 columns of B.
+/* amx.h - the innermost product in tiles of AMX: 32 rows of A times 32 columns of B, or 16
+ * times 64.
  *
  * A tile holds 16 rows of 16 words, and one instruction multiplies two of them into a third:
- * 16 x 32 bf16 of A, 32 x 16 of B, 16 x 16 sums. Of the eight tiles a thread has, four are sums, so
- * that each tile of A is used four times. A panel of B, [steps][64] words, is what the instruction
- * wants as it is; a row of A is any run of words along k. Tiles read whole: steps are multiples
- * of 16, and what is not there is 0 on both sides. */
+ * 16 x 32 bf16 of A, 32 x 16 of B, 16 x 16 sums. Of the eight tiles a thread has, four are sums. A
+ * panel of B, [steps][columns] words, is what the instruction wants as it is; a row of A is any run
+ * of words along k. Tiles read whole: steps are multiples of 16, and what is not there is 0 on both
+ * sides. What is read once is loaded as a stream: see README.md. */
 #ifndef OPS_GEMM_AMX_H
 #define OPS_GEMM_AMX_H
 #include "base/tile_shapes.h"
@@ -14,7 +15,6 @@
 enum {
     AMX_STEPS = 16, /* words along k of a tile */
     AMX_TILE_WORDS = MR * AMX_STEPS,
-    AMX_SUMS = MR * NR,     /* floats of a tile of C */
     AMX_SUM_BYTES = NR * 4, /* between its rows where it lies alone */
     AMX_SLICE_STEPS = 128,  /* words along k for which a panel stays in the first level cache */
 };
@@ -83,24 +83,6 @@ INLINE void amx_store(float *to, int64_t row_bytes)
     _tile_stored(3, to + 48, row_bytes);
 }
 
-/* Sums that wait for more steps, one tile after the other. */
-INLINE void amx_group_load(const float *from)
-{
-    __asm__ volatile("" ::: "memory");
-    _tile_stream_loadd(0, from, 64);
-    _tile_stream_loadd(1, from + 256, 64);
-    _tile_stream_loadd(2, from + 512, 64);
-    _tile_stream_loadd(3, from + 768, 64);
-}
-
-INLINE void amx_group_store(float *to)
-{
-    _tile_stored(0, to, 64);
-    _tile_stored(1, to + 256, 64);
-    _tile_stored(2, to + 512, 64);
-    _tile_stored(3, to + 768, 64);
-}
-
 /* sums += A B over `steps` words. */
 INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
 {
@@ -128,10 +110,10 @@ INLINE void amx_square_load(const int rows, const int columns, const float *c, i
     const int64_t bytes = c_row * (int64_t)sizeof *c;
     const float *below = c + MR * c_row;
     __asm__ volatile("" ::: "memory");
-    _tile_loadd(0, c, bytes);
-    if (columns > 1) _tile_loadd(1, c + LANES, bytes);
-    if (rows > 1) _tile_loadd(2, below, bytes);
-    if (rows > 1 && columns > 1) _tile_loadd(3, below + LANES, bytes);
+    _tile_stream_loadd(0, c, bytes);
+    if (columns > 1) _tile_stream_loadd(1, c + LANES, bytes);
+    if (rows > 1) _tile_stream_loadd(2, below, bytes);
+    if (rows > 1 && columns > 1) _tile_stream_loadd(3, below + LANES, bytes);
 }
 
 INLINE void amx_square_store(const int rows, const int columns, float *c, int64_t c_row)
@@ -144,7 +126,8 @@ INLINE void amx_square_store(const int rows, const int columns, float *c, int64_
     if (rows > 1 && columns > 1) _tile_stored(3, below + LANES, bytes);
 }
 
-/* sums += A B; asks for some of what is `ahead` at every step. */
+/* sums += A B; asks for some of what is `ahead`, and of `more`, at every step. NULL, each: for
+ * nothing. */
 INLINE void amx_square_add(const int rows, const int columns, const AmxFactors *f, int64_t steps,
                            Ahead *ahead, Ahead *more)
 {
@@ -180,14 +163,6 @@ INLINE void amx_load(const float *from, int64_t row_bytes)
 INLINE void amx_store(float *to, int64_t row_bytes)
 {
     (void)to, (void)row_bytes;
-}
-INLINE void amx_group_load(const float *from)
-{
-    (void)from;
-}
-INLINE void amx_group_store(float *to)
-{
-    (void)to;
 }
 INLINE void amx_product(int64_t steps, AmxRows a, const Word *b)
 {

@@ -40,7 +40,7 @@ typedef struct Finished {
 typedef struct Room {
     Word *panels; /* of B, [columns / PANEL_ROWS][steps of a pass][PANEL_ROWS] */
     Word *rows;   /* of A, tiles of a block */
-    float *sums;  /* of a block and one panel, tile by tile */
+    float *sums;  /* of a block and one panel, [rows][PANEL_ROWS] */
     float *whole; /* of the rectangle, where passes add to bf16 */
     Finished before;
     float *ends; /* [2][SQUARE_SUMS] */
@@ -154,6 +154,22 @@ static AmxFactors group_of(const Gemm *g, const Room *room, const Block *b, int6
                          .b_row = PANEL_ROWS };
 }
 
+INLINE void load_sums(bool tall, const float *from)
+{
+    if (tall)
+        amx_square_load(2, 2, from, PANEL_ROWS);
+    else
+        amx_square_load(1, 2, from, PANEL_ROWS);
+}
+
+INLINE void store_sums(bool tall, float *to)
+{
+    if (tall)
+        amx_square_store(2, 2, to, PANEL_ROWS);
+    else
+        amx_square_store(1, 2, to, PANEL_ROWS);
+}
+
 /* A group of rows with a panel over a slice; the last one finishes it. */
 static void multiply_group(const Gemm *g, Room *room, const Block *b, const Panel *p, int64_t i,
                            int64_t from, int64_t steps, Ahead *next)
@@ -167,23 +183,19 @@ static void multiply_group(const Gemm *g, Room *room, const Block *b, const Pane
     Ahead ahead = { 0 };
     if (last) ahead = ahead_of(c, b->c.stride * size, p->columns * size, rows, calls);
     if (from)
-        amx_group_load(sums);
+        load_sums(tall, sums);
     else
         amx_clear();
     if (tall)
         amx_square_add(2, 2, &x, steps, &ahead, next);
     else
         amx_square_add(1, 2, &x, steps, &ahead, next);
-    if (!last) {
-        amx_group_store(sums);
-        return;
+    if (last) {
+        finish(&room->before);
+        sums = room->ends + room->turn * SQUARE_SUMS;
     }
-    if (room->before.rows) finish(&room->before);
-    sums = room->ends + room->turn * SQUARE_SUMS;
-    if (tall)
-        amx_square_store(2, 2, sums, PANEL_ROWS);
-    else
-        amx_square_store(1, 2, sums, PANEL_ROWS);
+    store_sums(tall, sums);
+    if (!last) return;
     room->before = (Finished){ sums, c, b->c.stride, rows, p->columns, b->end };
     room->turn = !room->turn;
 }
