@@ -30,10 +30,11 @@ typedef struct HfWeights {
 typedef struct Folder {
     Arena *arena;
     const char *path;
-    const char *file;   /* that all tensors lie in, or NULL */
-    const char *index;  /* path of the index; NULL: one file */
-    const Yaml *shards; /* name of a tensor to its file */
-    Map *open;          /* name of a file to HfFile * */
+    const char *file;         /* that all tensors lie in, or NULL */
+    const char *index;        /* path of the index; NULL: one file */
+    const Yaml *shards;       /* name of a tensor to its file */
+    Map *open;                /* name of a file to HfFile * */
+    const HfDialect *dialect; /* or NULL */
 } Folder;
 
 static Error *read_index(Folder *f, const char *path)
@@ -97,29 +98,21 @@ static Error *find_named(Folder *f, const char *name, Found *out)
                      f->index);
 }
 
-/* What transformers calls otherwise where it writes files: layers of Kimi Linear without experts by
- * the name of mixtures, norms of OLMo Hybrid by those that its class has or, behind attention, by
- * that of others. */
-static Error *find_renamed(Folder *f, const char *name, Found *out)
+static Error *find_respelled(Folder *f, const char *name, Found *out)
 {
-    static const struct {
-        const char *part, *other;
-    } renamed[] = { { ".mlp.", ".block_sparse_moe." },
-                    { ".attention_layer_norm.", ".input_layernorm." },
-                    { ".feedforward_layer_norm.", ".post_attention_layernorm." },
-                    { ".post_attention_layernorm.", ".feedforward_layer_norm." } };
-    for (size_t i = 0; i < sizeof renamed / sizeof *renamed && !out->tensor; i++) {
-        const char *part = strstr(name, renamed[i].part);
+    const HfRenamed *r = f->dialect ? f->dialect->respelled : NULL;
+    for (; r && r->theirs && !out->tensor; r++) {
+        const char *part = strstr(name, r->ours);
         if (!part) continue;
-        const char *other = arena_printf(f->arena, "%.*s%s%s", (int)(part - name), name,
-                                         renamed[i].other, part + strlen(renamed[i].part));
+        const char *other = arena_printf(f->arena, "%.*s%s%s", (int)(part - name), name, r->theirs,
+                                         part + strlen(r->ours));
         TRY(find_named(f, other, out));
     }
     return NULL;
 }
 
 /* Under its name; without that of the model around it, as in files of the first GPT-2; as the text
- * model of a larger one, in the spelling of transformers 5 and 4; or renamed. */
+ * model of a larger one, in the spelling of transformers 5 and 4; or as its class is respelled. */
 static Error *find(Folder *f, const char *name, Found *out)
 {
     static const struct {
@@ -135,7 +128,7 @@ static Error *find(Folder *f, const char *name, Found *out)
         const char *rest = name + strlen(spelling[i].without);
         TRY(find_named(f, arena_printf(f->arena, "%s%s", spelling[i].with, rest), out));
     }
-    if (!out->tensor) TRY(find_renamed(f, name, out));
+    if (!out->tensor) TRY(find_respelled(f, name, out));
     if (out->tensor) return NULL;
     return error_new("%s has no tensor %s", f->index ? f->index : hf_file_path(out->file), name);
 }
@@ -589,7 +582,7 @@ bool hf_weights_ahead(Arena *a, const HfModel *m, const char **tensors, const ch
 Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param, int64_t n,
                        CheckpointReader **out)
 {
-    Folder f = { .arena = a, .path = m->folder };
+    Folder f = { .arena = a, .path = m->folder, .dialect = m->family->dialect };
     HfWeights *w = NEW(a, HfWeights);
     CheckpointEntry *entry = NEW_N(a, CheckpointEntry, n);
     TRY(open_folder(&f));

@@ -1,7 +1,6 @@
 /* ternary.h - weights of -1, 0 and 1, four in a byte, as BitNet b1.58 comes. */
 #ifndef CHECKPOINT_TERNARY_H
 #define CHECKPOINT_TERNARY_H
-#include <stdbool.h>
 #include <stdint.h>
 
 /* A matrix of 4 * rows rows: its quarters lie in the bits of one another, the first in the lowest

@@ -87,3 +87,15 @@ Error *hf_read_mixer(const HfReading *r, int64_t i, Mixer *out)
                       of_spaces ? "each layer is of type attention or mamba"
                                 : "each layer is of type full_attention or linear_attention");
 }
+
+Error *hf_types_of_class(HfReading *r, const char *(*type)(int64_t i, int64_t n))
+{
+    if (r->c.layer_types) return NULL;
+    if (!r->c.num_hidden_layers) return hf_unknown(r, "num_hidden_layers", "it is needed");
+    StringList *types = NEW(r->arena, StringList);
+    types->n = *r->c.num_hidden_layers;
+    types->item = NEW_N(r->arena, const char *, types->n);
+    for (int64_t i = 0; i < types->n; i++) types->item[i] = type(i, types->n);
+    r->c.layer_types = types;
+    return NULL;
+}

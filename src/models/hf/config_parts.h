@@ -146,6 +146,8 @@ Error *hf_read_latent(HfReading *r);
 Error *hf_read_linear(HfReading *r);
 /* What reads other tokens in a layer, in a class that has not attention alone. */
 Error *hf_read_mixer(const HfReading *r, int64_t i, Mixer *out);
+/* layer_types of a class where config.json is silent: what layer i of n is. */
+Error *hf_types_of_class(HfReading *r, const char *(*type)(int64_t i, int64_t n));
 /* config_multipliers.c: those of Falcon-H1. */
 Error *hf_read_multipliers(HfReading *r);
 /* Those of MiniCPM, after the sizes. */

@@ -22,6 +22,8 @@ typedef struct HfDialect {
     /* NULL, or ends with an empty row: what is written by the first of its other names, and told of
      * by the one that is given. To read them is up to `read`. */
     const HfRenamed *renamed;
+    /* The same of parts of tensors' names: where a file lacks one, it is sought by the other. */
+    const HfRenamed *respelled;
     /* NULL, each: nothing. Before other options are read: puts its own in their place. */
     Error *(*read)(struct HfReading *r);
     /* After the sizes, norms and scales. */

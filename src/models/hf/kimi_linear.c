@@ -34,6 +34,9 @@ static const HfRenamed renamed[] = { { "model_max_length", "max_position_embeddi
                                      { "num_shared_experts", "n_shared_experts" },
                                      { 0 } };
 
+/* transformers writes layers without experts by the name of mixtures. */
+static const HfRenamed respelled[] = { { ".block_sparse_moe.", ".mlp." }, { 0 } };
+
 /* Sizes that the class has where config.json is silent. */
 static const struct {
     const char *key, *value;
@@ -100,14 +103,10 @@ static Error *read_lists(HfReading *r, const Yaml *config)
 }
 
 /* Every fourth layer has latent attention, from the fifth on. */
-static const StringList *types_of_class(Arena *a, int64_t n)
+static const char *type_of_layer(int64_t i, int64_t n)
 {
-    StringList *types = NEW(a, StringList);
-    types->n = n;
-    types->item = NEW_N(a, const char *, n);
-    for (int64_t i = 0; i < n; i++)
-        types->item[i] = i && i % 4 == 0 ? "full_attention" : "linear_attention";
-    return types;
+    (void)n;
+    return i && i % 4 == 0 ? "full_attention" : "linear_attention";
 }
 
 static Error *read_size(const HfReading *r, const char *key, int64_t *size)
@@ -136,9 +135,7 @@ static Error *read_linear(HfReading *r)
     c->linear_key_head_dim = c->linear_value_head_dim = &o->linear_head_dim;
     if (c->layer_types) return NULL;
     const bool lists = yaml_get(config, "full_attn_layers") || yaml_get(config, "kda_layers");
-    if (lists) return read_lists(r, config);
-    c->layer_types = types_of_class(r->arena, *c->num_hidden_layers);
-    return NULL;
+    return lists ? read_lists(r, config) : hf_types_of_class(r, type_of_layer);
 }
 
 static Error *read_options(HfReading *r)
@@ -196,6 +193,7 @@ static void add_members(Text *t, const Decoder *d)
 const HfDialect hf_kimi_linear = { .fields = fields,
                                    .size = sizeof(Options),
                                    .renamed = renamed,
+                                   .respelled = respelled,
                                    .read = read_options,
                                    .layers = read_layers,
                                    .add = add_members,

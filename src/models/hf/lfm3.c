@@ -13,21 +13,18 @@ static const Field fields[] = {
     { 0 },
 };
 
-/* Without layer_types every second layer from the third on has attention, which sees all keys in
- * the third, and in every fourth from there on. */
+/* Every second layer from the third on has attention, which sees all keys in the third, and in
+ * every fourth from there on. */
+static const char *type_of_layer(int64_t i, int64_t n)
+{
+    (void)n;
+    return i % 4 == 2 ? "full_attention" : i && i % 4 == 0 ? "sliding_attention" : "conv";
+}
+
 static Error *read_options(HfReading *r)
 {
-    const int64_t n = r->c.num_hidden_layers ? *r->c.num_hidden_layers : 0;
     if (!yaml_get(r->root, "conv_L_cache")) r->c.conv_L_cache = 7;
-    if (r->c.layer_types) return NULL;
-    StringList *types = NEW(r->arena, StringList);
-    *types = (StringList){ NEW_N(r->arena, const char *, n), n };
-    for (int64_t i = 0; i < n; i++)
-        types->item[i] = i % 4 == 2        ? "full_attention"
-                         : i && i % 4 == 0 ? "sliding_attention"
-                                           : "conv";
-    r->c.layer_types = types;
-    return NULL;
+    return hf_types_of_class(r, type_of_layer);
 }
 
 static Error *adjust(HfReading *r)

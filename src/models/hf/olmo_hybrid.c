@@ -17,16 +17,18 @@ static const Field fields[] = {
     { 0 },
 };
 
+/* transformers writes norms by those that its class has or, behind attention, by that of others. */
+static const HfRenamed respelled[] = {
+    { ".input_layernorm.", ".attention_layer_norm." },
+    { ".post_attention_layernorm.", ".feedforward_layer_norm." },
+    { ".feedforward_layer_norm.", ".post_attention_layernorm." },
+    { 0 },
+};
+
 /* Every fourth layer has attention, and the last one where that is none. */
-static const StringList *types_of_class(Arena *a, int64_t n)
+static const char *type_of_layer(int64_t i, int64_t n)
 {
-    StringList *types = NEW(a, StringList);
-    types->n = n;
-    types->item = NEW_N(a, const char *, n);
-    for (int64_t i = 0; i < n; i++)
-        types->item[i] =
-            i % 4 == 3 || (n < 4 && i == n - 1) ? "full_attention" : "linear_attention";
-    return types;
+    return i % 4 == 3 || (n < 4 && i == n - 1) ? "full_attention" : "linear_attention";
 }
 
 static const int64_t *kept(Arena *a, int64_t n)
@@ -54,9 +56,7 @@ static Error *read_sizes(HfReading *r)
 
 static Error *read_options(HfReading *r)
 {
-    HfConfig *c = &r->c;
-    if (!c->num_hidden_layers) return hf_unknown(r, "num_hidden_layers", "it is needed");
-    if (!c->layer_types) c->layer_types = types_of_class(r->arena, *c->num_hidden_layers);
+    TRY(hf_types_of_class(r, type_of_layer));
     return read_sizes(r);
 }
 
@@ -108,6 +108,7 @@ static void add_members(Text *t, const Decoder *d)
 
 const HfDialect hf_olmo_hybrid = { .fields = fields,
                                    .size = sizeof(Options),
+                                   .respelled = respelled,
                                    .read = read_options,
                                    .layers = read_layers,
                                    .add = add_members };

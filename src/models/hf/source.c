@@ -244,6 +244,17 @@ static void place_stacked(HfSource *s, HfLayout layout, int n_dims, const int64_
     s->part_stride = n_dims == 3 ? width * between * rows : 0;
 }
 
+/* A vector that has further dimensions there. */
+static void place_vector(HfSource *s, const Decoder *d, HfLayout layout, int64_t rows)
+{
+    s->n_dims = 2;
+    s->size[0] = 1, s->size[1] = rows;
+    if (layout == HF_HEAD_ROWS) s->size[0] = rows / d->head_width, s->size[1] = d->head_width;
+    if (layout != HF_OF_HEADS) return;
+    s->n_dims = 4;
+    s->size[1] = s->size[3] = 1, s->size[2] = rows;
+}
+
 static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, const int64_t *size)
 {
     const bool is_matrix = n_dims > 1;
@@ -263,19 +274,8 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
         place_group(s, d, layout, width);
         return;
     }
-    if (layout == HF_ROW) {
-        s->n_dims = 2;
-        s->size[0] = 1, s->size[1] = rows;
-        return;
-    }
-    if (layout == HF_OF_HEADS) {
-        s->n_dims = 4;
-        s->size[0] = s->size[1] = s->size[3] = 1, s->size[2] = rows;
-        return;
-    }
-    if (layout == HF_HEAD_ROWS) {
-        s->n_dims = 2;
-        s->size[0] = rows / d->head_width, s->size[1] = d->head_width;
+    if (layout == HF_ROW || layout == HF_OF_HEADS || layout == HF_HEAD_ROWS) {
+        place_vector(s, d, layout, rows);
         return;
     }
     if (layout == HF_STACKED_FLAT || layout == HF_STACKED_FLAT_ROWS) {
