@@ -50,6 +50,13 @@ typedef struct GemmBlock {
     int64_t row_bytes, tile_bytes, last_row_bytes;
 } GemmBlock;
 
+/* The rows that the last tile lacks. What lies there may be numbers so small that CPUs take a
+ * hundred times as long to multiply them. */
+static void clear_missing(Word *tile, int64_t rows, int64_t steps)
+{
+    if (rows) memset(tile + rows * steps, 0, (size_t)((MR - rows) * steps) * sizeof(Word));
+}
+
 static GemmBlock prepare_block(const Gemm *g, const Room *room, int64_t row, int64_t n_rows,
                                int64_t step, int64_t steps)
 {
@@ -64,6 +71,7 @@ static GemmBlock prepare_block(const Gemm *g, const Room *room, int64_t row, int
     }
     if (g->plan.rows_of_a == A_COPIED) {
         pack_copy(&from, row, n_rows, step, steps, room->block);
+        clear_missing(room->block + whole * steps, n_rows - whole, steps);
         const char *at = (const char *)room->block;
         return (GemmBlock){ at, at + whole * steps * word, steps * word, MR * steps * word,
                             steps * word };
@@ -72,6 +80,7 @@ static GemmBlock prepare_block(const Gemm *g, const Room *room, int64_t row, int
     const char *at = (const char *)a->data + row * bytes + step * word;
     for (int64_t i = whole; i < n_rows; i++)
         memcpy(room->edge + (i - whole) * steps, at + i * bytes, (size_t)(steps * word));
+    clear_missing(room->edge, n_rows - whole, steps);
     return (GemmBlock){ at, (const char *)room->edge, bytes, MR * bytes, steps * word };
 }
 

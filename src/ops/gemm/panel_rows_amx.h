@@ -8,8 +8,8 @@
 #include "ops/gemm/panel_tasks.h"
 
 enum {
-    PANEL_GROUP = 2 * MR, /* rows of A that are multiplied together */
-    PANEL_NEAR = 16384,   /* bytes that one group asks for ahead; several: the next panel */
+    PANEL_GROUP = 2 * MR,  /* rows of A that are multiplied together */
+    PANEL_NEAR = 17 << 10, /* bytes that one group asks for ahead; several: the next panel */
 };
 
 /* The scratch of a thread. */
