@@ -692,7 +692,7 @@ for name in names or [*FAMILIES, *PACKED, *AHEAD, *TERNARY]:
         pack(work)
         try:
             check(name, work)
-        except (ValueError, StrictDataclassError) as e:
+        except (ValueError, RuntimeError, StrictDataclassError) as e:  # RuntimeError: its layers do not fit each other
             if "random" not in " ".join(ONLY):
                 raise
             print(f"{name}: not a configuration of transformers: {str(e).strip().splitlines()[-1]}", flush=True)
