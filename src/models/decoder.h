@@ -156,6 +156,7 @@ typedef struct Decoder {
     bool scale_by_layer;    /* divided by the number of the layer, from 1 */
     double attention_cap, logit_cap;
     double alibi; /* scores fall with the distance of keys (ops/attention.h); 0: they do not */
+    double alibi_scale; /* of what they fall by; 0: 1 */
     Residual residual;
     double residual_scale; /* multiplies what a layer adds to the stream; 0: nothing does */
     double logit_divisor;  /* 0: none */

@@ -414,6 +414,7 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
                               .scale = score_scale(d, layer),
                               .soft_cap = d->attention_cap,
                               .alibi = d->alibi,
+                              .alibi_scale = d->alibi_scale,
                               .window = layer->window,
                               .chunks = layer->chunks,
                               .dropout = b->f->training ? d->attention_dropout : 0,

@@ -324,6 +324,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = number(a, "divisor of logits", x->logit_divisor, y->logit_divisor);
     if (!e) e = number(a, "bound of scores", x->attention_cap, y->attention_cap);
     if (!e) e = number(a, "slopes of scores by distance (alibi)", x->alibi, y->alibi);
+    if (!e) e = number(a, "scale of these slopes", x->alibi_scale, y->alibi_scale);
     if (!e) e = number(a, "bound of queries, keys and values", x->qkv_clip, y->qkv_clip);
     if (!e) e = number(a, "bound of logits", x->logit_cap, y->logit_cap);
     if (!e) e = layers(a, x, y);

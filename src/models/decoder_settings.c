@@ -319,6 +319,8 @@ Error *decoder_settings_check(const void *settings)
     if (s->alibi > 0 && s->attention_cap > 0)
         return error_new("alibi: scores that fall with distance are not bent; attention_cap must "
                          "be 0");
+    if (s->alibi_scale > 0 && s->alibi == 0)
+        return error_new("alibi_scale: it is of the slopes of alibi, which is 0");
     TRY(check_rope(s, "rope", s->rope, decoder_head_width(s)));
     for (int64_t i = 0; i < s->layers.n; i++) {
         char key[64];

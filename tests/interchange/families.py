@@ -204,6 +204,9 @@ FAMILIES = {
     "falcon_40b": ("Falcon", FALCON | dict(new_decoder_architecture=True, num_kv_heads=2, tie_word_embeddings=False)),
     "falcon_11b": ("Falcon", FALCON | dict(new_decoder_architecture=True, num_kv_heads=2, num_ln_in_parallel_attn=1, ffn_hidden_size=48)),
     "falcon_serial": ("Falcon", FALCON | dict(multi_query=False, parallel_attn=False, bias=True)),
+    # distances are kept in eight bits, which up to 255 of them fit into where slopes are powers of 2
+    "falcon_rw": ("Falcon", FALCON | dict(alibi=True, multi_query=False, parallel_attn=False, bias=True)),
+    "falcon_alibi": ("Falcon", FALCON | dict(alibi=True, new_decoder_architecture=True, num_kv_heads=2)),
     "phi": ("Phi", LLAMA),
     "phi_tied": ("Phi", NEOX | dict(partial_rotary_factor=0.75, tie_word_embeddings=True) | rope("linear", factor=4.0, partial_rotary_factor=0.75)),
     "gptj": ("GPTJ", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, rotary_dim=4, bos_token_id=None, eos_token_id=None)),
@@ -578,7 +581,8 @@ def near_tokens(model, prompt, answer):
 
 def compare(work, folder, near, reference=None, ternary=False):
     """Activations of eight bits turn a difference of rounding into one of a step, for a few tokens: where `ternary`, most must be near."""
-    model = AutoModelForCausalLM.from_pretrained(reference or folder, dtype=torch.float32, attn_implementation="eager").eval()
+    falls = json.loads((folder / "config.json").read_text()).get("alibi")  # the plain code of Falcon adds distances twice
+    model = AutoModelForCausalLM.from_pretrained(reference or folder, dtype=torch.float32, attn_implementation="sdpa" if falls else "eager").eval()
     ids = torch.randint(0, VOCABULARY, (2, 40), generator=torch.Generator().manual_seed(1))
     theirs, ours = logits_there(model, ids), logits_here(work, folder, ids)["logits"]
     difference = ((theirs - ours).abs().max() / theirs.abs().max()).item()

@@ -72,7 +72,7 @@ def draw_model(r):
                  logit_cap=r.choice([0.0, 0.0, 8.0]), qkv_clip=r.choice([0.0, 0.0, 2.0]), learned_positions=r.random() < 0.2, rope={"base": 1000.0},
                  norm=dict(type=r.choice(["rms", "layer"]), bias=r.random() < 0.3, from_one=r.random() < 0.3))
     if r.random() < 0.2:
-        model |= dict(alibi=8.0, attention_cap=0.0, rope=r.choice([None, model["rope"]]))
+        model |= dict(alibi=8.0, alibi_scale=r.choice([0.0, 0.5]), attention_cap=0.0, rope=r.choice([None, model["rope"]]))
     model["embedding_norm"] = r.random() < 0.2
     model["unused_positions"] = r.choice([0, 2]) if model["learned_positions"] else 0
     if r.random() < 0.2:

@@ -208,6 +208,8 @@ static const char *const families[] = {
     SIZES "\"model_type\": \"falcon\", \"tie_word_embeddings\": true",
     SIZES "\"model_type\": \"falcon\", \"new_decoder_architecture\": true, \"num_kv_heads\": 2, "
           "\"ffn_hidden_size\": 12",
+    SIZES "\"model_type\": \"falcon\", \"alibi\": true, \"bias\": true, \"multi_query\": false, "
+          "\"parallel_attn\": false, \"ffn_hidden_size\": 12",
     MEMBERS "\"model_type\": \"phi\", \"hidden_act\": \"gelu_new\"",
     "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"rotary_dim\": 2",

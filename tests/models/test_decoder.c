@@ -400,6 +400,7 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "rope: {still: true, growth: 0.1, kind: linear, factor: 2.0}",
           "rope: where nothing turns kind is none and width 0" },
         { "alibi: 8.0, attention_cap: 5.0", "alibi: scores that fall with distance are not bent" },
+        { "alibi_scale: 0.5", "alibi_scale: it is of the slopes of alibi, which is 0" },
     };
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

@@ -317,6 +317,9 @@ static const Pair pairs[] = {
       DECODER_SETTINGS
       "gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, rope: {base: "
       "10000.0}" },
+    { SIZES "\"model_type\": \"falcon\", \"ffn_hidden_size\": 12, \"alibi\": true", DECODER_SETTINGS
+      "gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, residual: "
+      "one_norm, alibi: 8.0, alibi_scale: 0.5" },
     { SIZES "\"model_type\": \"phi\", \"partial_rotary_factor\": 0.5, \"layer_norm_eps\": 1e-6, "
             "\"resid_pdrop\": 0.1",
       DECODER_SETTINGS

@@ -38,7 +38,7 @@ static const Member of_decoder[] = {
     FLAG_OF(Decoder, scale_by_layer, "scale of scores by the layer"),
     REAL_OF(Decoder, embedding_scale, "scale of the embedding"), REAL_OF(Decoder, attention_scale, "scale of scores"),
     REAL_OF(Decoder, residual_scale, "scale of what layers add"), REAL_OF(Decoder, logit_divisor, "divisor of logits"),
-    REAL_OF(Decoder, attention_cap, "bound of scores"), REAL_OF(Decoder, alibi, "alibi"), REAL_OF(Decoder, qkv_clip, "bound of queries"),
+    REAL_OF(Decoder, attention_cap, "bound of scores"), REAL_OF(Decoder, alibi, "alibi"), REAL_OF(Decoder, alibi_scale, "scale of these slopes"), REAL_OF(Decoder, qkv_clip, "bound of queries"),
     REAL_OF(Decoder, logit_cap, "bound of logits"), { 0 },
 },
 of_layer[] = {
