@@ -169,6 +169,7 @@ static const Field fields[] = {
     FIELD_FLOAT(DecoderSettings, qkv_clip, "0.0", 0, INFINITY, "queries, keys and values are kept from -x to x, behind a norm of all heads together; 0: they are not"),
     FIELD_CHOICE(DecoderSettings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, by weights that all heads share or with its own, or of all together"),
     FIELD_BOOL(DecoderSettings, qk_norm_weight, "true", "this norm has weights, where norms have any"),
+    FIELD_BOOL(DecoderSettings, qk_norm_bias, "true", "likewise biases"),
     FIELD_BOOL(DecoderSettings, value_norm, "false", "norm of each head's values, without weights"),
     FIELD_CHOICE(DecoderSettings, attention_gate, "none", attention_gates, "what heads give counts by sigmoids of products of the token: one of each head, or of each of its features"),
     FIELD_BOOL(DecoderSettings, attention_sinks, "false", "each head has a learned logit in its softmax beside those of the keys, so that it may look at nothing"),
@@ -217,7 +218,11 @@ static const Norm *value_norm_of(Arena *a, const DecoderSettings *s, int64_t wid
 static const Norm *qk_norm_of(Arena *a, const DecoderSettings *s, int64_t width, bool wanted)
 {
     const Norm *usual = norm_of(a, s, width, wanted);
-    return !usual || s->qk_norm_weight ? usual : without_weight(a, usual);
+    if (!usual) return NULL;
+    if (!s->qk_norm_weight) return without_weight(a, usual);
+    Norm *n = arena_copy(a, usual, sizeof *usual);
+    n->has_bias &= s->qk_norm_bias;
+    return n;
 }
 
 /* Of heads of that width. */

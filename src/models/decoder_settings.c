@@ -339,10 +339,12 @@ Error *decoder_settings_check(const void *settings)
             "no mixture");
     if (!s->qk_norm_weight && (!s->qk_norm || !s->norm.weight))
         return error_new("qk_norm_weight: there is no weight anyway");
-    if (s->qk_norm == QK_EACH_HEAD &&
-        (s->norm.bias || s->norm.from_one || !s->norm.weight || !s->qk_norm_weight))
+    if (!s->qk_norm_bias && (!s->qk_norm || !s->norm.bias || !s->qk_norm_weight))
+        return error_new("qk_norm_bias: there is no bias anyway");
+    if (s->qk_norm == QK_EACH_HEAD && ((s->norm.bias && s->qk_norm_bias) || s->norm.from_one ||
+                                       !s->norm.weight || !s->qk_norm_weight))
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
-                         "norm or qk_norm_weight asks for others");
+                         "norm, qk_norm_weight or qk_norm_bias asks for others");
     TRY(check_ternary(s));
     TRY(decoder_layers_check(s));
     TRY(check_per_layer(s));

@@ -48,7 +48,7 @@ typedef struct DecoderSettings {
     bool embedding_norm, norm_in_front, norm_behind, norm_inside, value_norm, block_scale;
     int residual, qk_norm, attention_gate;
     bool attention_sinks;
-    bool qk_norm_before_rope, qk_norm_weight;
+    bool qk_norm_before_rope, qk_norm_weight, qk_norm_bias;
     const RopeScaling *rope;
     LayerList layers;
     const LatentSettings *latent;

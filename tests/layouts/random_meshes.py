@@ -83,7 +83,7 @@ def draw_model(r):
     if any("no_ffn" in layer for layer in layers):
         model["residual"] = "serial"
     if model["qk_norm"] == "each_head":
-        model["norm"] = dict(type="rms")
+        model |= r.choice([dict(norm=dict(type="rms")), dict(norm=dict(type="layer", bias=True), qk_norm_bias=False)])
     if r.random() < 0.35:
         n = r.choice([4, 8])
         model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid"]), shared_hidden=r.choice([0, 0, 20]),

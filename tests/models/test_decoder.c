@@ -351,6 +351,7 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "layers.1: a norm behind rope takes its growth away" },
         { "qk_norm_weight: false", "qk_norm_weight: there is no weight anyway" },
         { "qk_norm: each_head, qk_norm_weight: false", "qk_norm: each_head has weights" },
+        { "qk_norm: head, qk_norm_bias: false", "qk_norm_bias: there is no bias anyway" },
         { "layers: [{n_head_kv: 3}]", "layers.0: n_head_kv 3 does not divide n_head_q 2" },
         { "layers: [{no_mixer: true, head_width: 4}, {}]",
           "layers.0: head_width, n_head_kv and keys_as_values are of blocks with attention" },

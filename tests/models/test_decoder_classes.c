@@ -326,6 +326,11 @@ static const Pair pairs[] = {
       "qkv_bias: true, out_bias: true, ffn_bias: true, head_bias: true, gated: false, activation: "
       "gelu_tanh, norm: {type: layer, eps: 1e-6, bias: true}, residual: one_norm, rope: {width: "
       "2}, dropout: 0.1, embedding_dropout: 0.0" },
+    { SIZES "\"model_type\": \"phi\", \"partial_rotary_factor\": 0.5, \"qk_layernorm\": true",
+      DECODER_SETTINGS
+      "qkv_bias: true, out_bias: true, ffn_bias: true, head_bias: true, gated: false, activation: "
+      "gelu_tanh, norm: {type: layer, eps: 1e-5, bias: true}, residual: one_norm, rope: {width: "
+      "2}, qk_norm: head" },
     { "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 4, \"n_head\": 2, "
       "\"n_positions\": 32, \"rotary_dim\": 2, \"attn_pdrop\": 0.1",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
@@ -350,6 +355,11 @@ static const Pair pairs[] = {
       DECODER_SETTINGS
       "norm: {type: layer, eps: 1e-5, bias: true}, residual: one_norm, qkv_bias: true, "
       "rope: {width: 2}" },
+    { SIZES "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
+            "\"use_parallel_residual\": true, \"qk_layernorm\": true",
+      DECODER_SETTINGS
+      "norm: {type: layer, eps: 1e-5, bias: true}, residual: one_norm, rope: {width: 2}, qk_norm: "
+      "each_head, qk_norm_bias: false" },
     { SIZES "\"model_type\": \"starcoder2\", \"sliding_window\": 4, \"residual_dropout\": 0.2, "
             "\"embedding_dropout\": 0.2, \"norm_epsilon\": 1e-4",
       DECODER_SETTINGS

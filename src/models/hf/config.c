@@ -71,6 +71,13 @@ static const Norm *norm_of(HfReading *r, int64_t width)
     return arena_copy(r->arena, &n, sizeof n);
 }
 
+static const Norm *head_norm_of(HfReading *r)
+{
+    Norm n = *norm_of(r, r->d->head_width);
+    n.has_bias &= !r->family->norm_by_head;
+    return arena_copy(r->arena, &n, sizeof n);
+}
+
 /* What a key decides, if it counts in the class. */
 static bool option(bool counts, const bool *given, bool otherwise)
 {
@@ -91,8 +98,8 @@ static void read_norms(HfReading *r)
     if (behind) d->attention_post_norm = d->ffn_post_norm = n;
     if (f->norm_inside) d->inner_norm = n;
     const bool asked = (f->keys.use_qk_norm && r->c.use_qk_norm) ||
-                       option(f->keys.qk_layernorm, r->c.qk_layernorm, true);
-    if (f->qk_norm || asked) d->qk_norm = norm_of(r, d->head_width);
+                       option(f->keys.qk_layernorm, r->c.qk_layernorm, f->qk_layernorm);
+    if (f->qk_norm || asked) d->qk_norm = head_norm_of(r);
     d->qkv_clip = f->keys.clip_qkv && r->c.clip_qkv ? *r->c.clip_qkv : 0;
     d->qk_norm_by_head = f->norm_by_head && d->qk_norm;
     if (f->qk_norm_width) d->qk_norm_width = norm_of(r, d->head_width * d->n_head_q);

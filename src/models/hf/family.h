@@ -53,7 +53,7 @@ typedef struct HfKeys {
     bool scale_depth; /* of what all layers add together, beside those of embeddings and logits */
     bool logit_scale, use_parallel_residual;
     bool use_qk_norm;  /* of each head, before rope */
-    bool qk_layernorm; /* likewise, unless it is false */
+    bool qk_layernorm; /* likewise */
     bool clip_qkv;
     bool use_sliding_window;
     bool topk_method; /* scores are a softmax, and it says whether experts have groups */
@@ -120,7 +120,7 @@ typedef struct HfFamily {
     /* What the class computes. */
     bool qkv_bias;      /* whatever config.json says */
     bool qk_norm;       /* of each head, before rope */
-    bool norm_by_head;  /* those have weights of their own, as rows of a matrix */
+    bool norm_by_head;  /* those have weights of their own, and no biases */
     bool qk_norm_width; /* of all heads together */
     bool norm_inside;   /* of what the last products of attention and feed-forward layers read */
     bool norm_after_rope;
@@ -236,7 +236,7 @@ typedef struct HfFamily {
     const char *window_key;                           /* NULL: sliding_window */
     const char *shared_width_key; /* of the expert that every token goes through, if it is given */
     const char *activation, *activation_key; /* NULL: hidden_act */
-    bool is_tied, norm_topk_prob;
+    bool is_tied, norm_topk_prob, qk_layernorm;
     const char *dropout_key, *embedding_dropout_key; /* NULL: the class has none there */
     double dropout;                                  /* attention's, too */
 } HfFamily;

@@ -63,6 +63,14 @@ const HfName hf_cohere_names[] = {
     { 0 },
 };
 
+const HfName hf_stablelm_names[] = {
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.norms.#.*",
+      HF_HEAD_TENSORS },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_layernorm.norms.#.*",
+      HF_HEAD_TENSORS },
+    { 0 },
+};
+
 /* clang-format off */
 #define EXPERTS_BY_NUMBER \
     { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.experts.#.w1.*", HF_EXPERTS }, \
@@ -611,6 +619,8 @@ const HfName hf_falcon_names[] = {
 
 const HfName hf_phi_names[] = {
     { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.dense.*", HF_SAME },
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_layernorm.*", HF_SAME },
     { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.fc1.*", HF_SAME },
     { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.fc2.*", HF_SAME },
     { "transformer.lm_head_norm.*", "model.final_layernorm.*", HF_SAME },
