@@ -69,6 +69,7 @@ def no_dense(options):
 
 
 FAMILIES = {
+    "llama_quick_gelu": ("Llama", LLAMA | dict(hidden_act="quick_gelu")),
     "gpt2": ("GPT2", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None)),
     "gpt2_by_layer": ("GPT2", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None,
                                     scale_attn_by_inverse_layer_idx=True, scale_attn_weights=False, activation_function="relu")),
@@ -210,7 +211,7 @@ FAMILIES = {
     "falcon_rw": ("Falcon", FALCON | dict(alibi=True, multi_query=False, parallel_attn=False, bias=True)),
     "falcon_alibi": ("Falcon", FALCON | dict(alibi=True, new_decoder_architecture=True, num_kv_heads=2)),
     "phi": ("Phi", LLAMA),
-    "phi_norms": ("Phi", LLAMA | dict(qk_layernorm=True)),
+    "phi_norms": ("Phi", LLAMA | dict(qk_layernorm=True, hidden_act="quick_gelu")),
     "phi_tied": ("Phi", NEOX | dict(partial_rotary_factor=0.75, tie_word_embeddings=True) | rope("linear", factor=4.0, partial_rotary_factor=0.75)),
     "gptj": ("GPTJ", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, rotary_dim=4, bos_token_id=None, eos_token_id=None)),
     "codegen": ("CodeGen", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=64, n_layer=3, n_head=8, rotary_dim=4, bos_token_id=None, eos_token_id=None)),

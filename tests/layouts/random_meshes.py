@@ -66,7 +66,7 @@ def draw_model(r):
     model = dict(sample_key="input_ids", prediction_key="logits", vocab_size=r.choice([96, 97, 94]), sequence_length=SEQUENCE, n_layer=r.choice([2, 3, 4, 5]),
                  n_embd=r.choice([32, 48, 40]), n_head_q=heads, n_head_kv=r.choice([h for h in (1, 2, 4, 8) if heads % h == 0]), head_width=8,
                  ffn_hidden=r.choice([48, 64, 52]), seed=r.randrange(1000), use_weight_tying=r.random() < 0.4, qkv_bias=r.random() < 0.3, out_bias=r.random() < 0.3,
-                 ffn_bias=r.random() < 0.3, gated=r.random() < 0.6, activation=r.choice(["silu", "gelu", "relu_squared"]),
+                 ffn_bias=r.random() < 0.3, gated=r.random() < 0.6, activation=r.choice(["silu", "gelu", "relu_squared", "quick_gelu"]),
                  residual=r.choice(["serial"] * 3 + ["two_norms", "one_norm"]), qk_norm=r.choice(["none", "none", "head", "each_head", "width"]),
                  attention_gate=r.choice(["none", "none", "head", "feature"]), attention_sinks=r.random() < 0.2, attention_cap=r.choice([0.0, 0.0, 5.0]),
                  logit_cap=r.choice([0.0, 0.0, 8.0]), qkv_clip=r.choice([0.0, 0.0, 2.0]), learned_positions=r.random() < 0.2, rope={"base": 1000.0},

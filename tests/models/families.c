@@ -213,7 +213,7 @@ static const char *const families[] = {
     SIZES "\"model_type\": \"falcon\", \"alibi\": true, \"bias\": true, \"multi_query\": false, "
           "\"parallel_attn\": false, \"ffn_hidden_size\": 12",
     MEMBERS "\"model_type\": \"phi\", \"hidden_act\": \"gelu_new\"",
-    MEMBERS "\"model_type\": \"phi\", \"qk_layernorm\": true",
+    MEMBERS "\"model_type\": \"phi\", \"qk_layernorm\": true, \"hidden_act\": \"quick_gelu\"",
     "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"rotary_dim\": 2",
     "\"model_type\": \"codegen\", \"vocab_size\": 16, \"n_embd\": 32, \"n_layer\": 4, \"n_head\": "

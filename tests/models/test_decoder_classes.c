@@ -326,10 +326,11 @@ static const Pair pairs[] = {
       "qkv_bias: true, out_bias: true, ffn_bias: true, head_bias: true, gated: false, activation: "
       "gelu_tanh, norm: {type: layer, eps: 1e-6, bias: true}, residual: one_norm, rope: {width: "
       "2}, dropout: 0.1, embedding_dropout: 0.0" },
-    { SIZES "\"model_type\": \"phi\", \"partial_rotary_factor\": 0.5, \"qk_layernorm\": true",
+    { SIZES "\"model_type\": \"phi\", \"partial_rotary_factor\": 0.5, \"qk_layernorm\": true, "
+            "\"hidden_act\": \"quick_gelu\"",
       DECODER_SETTINGS
       "qkv_bias: true, out_bias: true, ffn_bias: true, head_bias: true, gated: false, activation: "
-      "gelu_tanh, norm: {type: layer, eps: 1e-5, bias: true}, residual: one_norm, rope: {width: "
+      "quick_gelu, norm: {type: layer, eps: 1e-5, bias: true}, residual: one_norm, rope: {width: "
       "2}, qk_norm: head" },
     { "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 4, \"n_head\": 2, "
       "\"n_positions\": 32, \"rotary_dim\": 2, \"attn_pdrop\": 0.1",

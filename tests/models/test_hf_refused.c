@@ -22,7 +22,9 @@ TEST(config_json_with_an_unknown_value_is_refused_by_option_and_place)
     Arena *a = arena_new();
     hf_refuses(a, hf_llama, ", \"hidden_act\": \"mish\"", "config.json:2:");
     hf_refuses(a, hf_llama, ", \"hidden_act\": \"mish\"",
-               "hidden_act: \"mish\" is not known; known are");
+               "hidden_act: \"mish\" is not known; known are gelu, gelu_python, gelu_new, "
+               "gelu_fast, gelu_accurate, gelu_pytorch_tanh, gelu_python_tanh, quick_gelu, silu, "
+               "swish, relu, relu2");
     hf_refuses(a, hf_llama, ", \"rope_scaling\": {\"type\": \"ntk\", \"factor\": 2.0}",
                "rope scaling ntk is not known");
     hf_refuses(a,

@@ -15,6 +15,8 @@ static Error *read_activation(HfReading *r)
                   { "gelu_fast", ACTIVATE_GELU_TANH },
                   { "gelu_accurate", ACTIVATE_GELU_TANH },
                   { "gelu_pytorch_tanh", ACTIVATE_GELU_TANH },
+                  { "gelu_python_tanh", ACTIVATE_GELU_TANH },
+                  { "quick_gelu", ACTIVATE_QUICK_GELU },
                   { "silu", ACTIVATE_SILU },
                   { "swish", ACTIVATE_SILU },
                   { "relu", ACTIVATE_RELU },
@@ -32,14 +34,15 @@ static Error *read_activation(HfReading *r)
     if (!name) name = f->activation;
     /* the first Gemma files say gelu in hidden_act, and mean the form with tanh */
     if (of_gemma && !is_newer && !strcmp(name, "gelu")) name = f->activation;
-    for (size_t i = 0; i < sizeof names / sizeof *names - !f->xielu; i++)
+    const char *known = "known are";
+    for (size_t i = 0; i < sizeof names / sizeof *names - !f->xielu; i++) {
         if (!strcmp(names[i].name, name)) {
             r->d->activation = names[i].activation;
             return NULL;
         }
-    return hf_unknown(r, key,
-                      "known are gelu, gelu_python, gelu_new, gelu_fast, gelu_accurate, "
-                      "gelu_pytorch_tanh, silu, swish, relu, relu2");
+        known = arena_printf(r->arena, "%s%s %s", known, i ? "," : "", names[i].name);
+    }
+    return hf_unknown(r, key, known);
 }
 
 /* Its gates are bounded, always by the same numbers. */
