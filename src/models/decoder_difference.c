@@ -157,6 +157,7 @@ static const char *attention_layers(Arena *a, const DecoderLayer *p, const Decod
     if (!e) e = flag(a, "keys and values of another block", p->shared_kv, q->shared_kv);
     if (!e) e = flag(a, "chunks in the place of a window", p->chunks, q->chunks);
     if (!e) e = flag(a, "attention sinks", !p->no_sinks, !q->no_sinks);
+    if (!e) e = flag(a, "bias after attention", !p->no_out_bias, !q->no_out_bias);
     return e ? e : flag(a, "norm of queries and keys", !p->no_qk_norm, !q->no_qk_norm);
 }
 

@@ -98,6 +98,8 @@ FAMILIES = {
     "arcee": ("Arcee", LLAMA),
     "gpt_neox": ("GPTNeoX", NEOX),
     "gpt_neox_serial": ("GPTNeoX", NEOX | dict(use_parallel_residual=False, attention_bias=False, rotary_pct=0.5, rotary_emb_base=500)),
+    "gpt_neox_japanese": ("GPTNeoXJapanese", FALCON | dict(attention_dropout=0.0)),
+    "gpt_neox_japanese_untied": ("GPTNeoXJapanese", FALCON | dict(attention_dropout=0.0, intermediate_multiple_size=2, rotary_pct=0.5, rotary_emb_base=500, tie_word_embeddings=False)),
     "stablelm": ("StableLm", LLAMA | dict(partial_rotary_factor=0.5, use_qkv_bias=True)),
     "stablelm_parallel": ("StableLm", LLAMA | dict(use_parallel_residual=True)),
     "stablelm_12b": ("StableLm", LLAMA | dict(use_parallel_residual=True, qk_layernorm=True, partial_rotary_factor=0.5)),
@@ -663,7 +665,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTNeoXJapanese": "GPTNeoXJapaneseLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

@@ -82,6 +82,8 @@ static const char *const families[] = {
             "\"short_factor\": [1.0, 2.0], \"long_factor\": [1.5, 4.0]}",
     MEMBERS "\"model_type\": \"arcee\", \"mlp_bias\": true",
     MEMBERS "\"model_type\": \"gpt_neox\", \"rotary_pct\": 0.5, \"hidden_act\": \"gelu\"",
+    SIZES
+    "\"model_type\": \"gpt_neox_japanese\", \"intermediate_multiple_size\": 2, \"rotary_pct\": 0.5",
     MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, \"use_qkv_bias\": true",
     MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
             "\"use_parallel_residual\": true",

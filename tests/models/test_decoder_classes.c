@@ -351,6 +351,14 @@ static const Pair pairs[] = {
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, ffn_bias: true, gated: false, "
       "activation: gelu, norm: {type: layer, eps: 1e-6, bias: true}, rope: {base: 10000.0, width: "
       "4}" },
+    { "\"model_type\": \"gpt_neox_japanese\", \"vocab_size\": 16, \"hidden_size\": 8, "
+      "\"num_hidden_layers\": 4, \"num_attention_heads\": 2, \"max_position_embeddings\": 32, "
+      "\"rotary_emb_base\": 500.0, \"layer_norm_eps\": 1e-6, \"hidden_dropout\": 0.2",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 32, out_bias: true, gated: false, "
+      "activation: gelu, norm: {type: layer, eps: 1e-6, bias: true}, rope: {base: 500.0}, layers: "
+      "[{count: 3, no_out_bias: true}, {}], dropout: 0.2, embedding_dropout: 0.0, "
+      "attention_dropout: 0.1, use_weight_tying: true" },
     { SIZES "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
             "\"use_parallel_residual\": true, \"use_qkv_bias\": true",
       DECODER_SETTINGS

@@ -338,6 +338,8 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           "rotary_pct 0.3 of a head of 4 is not known; so many" },
         { "gpt_neox", "\"head_dim\": 8",
           "head_dim: 8 is not known; the class has hidden_size / num_attention_heads" },
+        { "gpt_neox_japanese", "\"intermediate_multiple_size\": 1000000000",
+          "intermediate_multiple_size: 1000000000 is not known; times hidden_size it must be" },
         { "falcon", "\"hidden_dropout\": 0.1", "hidden_dropout: 0.1 is not known; only 0.0 is" },
         { "falcon", "\"parallel_attn\": false, \"attention_dropout\": 0.1",
           "attention_dropout: 0.1 is not known; where parallel_attn is false only 0.0 is" },

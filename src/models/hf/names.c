@@ -113,23 +113,30 @@ const HfName hf_starcoder_names[] = {
     { 0 },
 };
 
-const HfName hf_neox_names[] = {
-    { "transformer.wte.*", "gpt_neox.embed_in.*", HF_SAME },
-    { "transformer.h.%.attention_norm.*", "gpt_neox.layers.%.input_layernorm.*", HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "gpt_neox.layers.%.post_attention_layernorm.*", HF_SAME },
-    { "transformer.h.%.attn.q_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
-      HF_HEAD_QUERIES },
-    { "transformer.h.%.attn.k_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
-      HF_HEAD_KEYS },
-    { "transformer.h.%.attn.v_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
-      HF_HEAD_VALUES },
-    { "transformer.h.%.attn.c_proj.*", "gpt_neox.layers.%.attention.dense.*", HF_SAME },
-    { "transformer.h.%.mlp.c_fc.*", "gpt_neox.layers.%.mlp.dense_h_to_4h.*", HF_SAME },
-    { "transformer.h.%.mlp.c_proj.*", "gpt_neox.layers.%.mlp.dense_4h_to_h.*", HF_SAME },
-    { "transformer.lm_head_norm.*", "gpt_neox.final_layer_norm.*", HF_SAME },
-    { "transformer.lm_head.*", "embed_out.*", HF_SAME },
+/* clang-format off */
+#define NEOX(model) \
+    { "transformer.wte.*", model ".embed_in.*", HF_SAME }, \
+    { "transformer.h.%.attention_norm.*", model ".layers.%.input_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_norm.*", model ".layers.%.post_attention_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.attn.q_attn.*", model ".layers.%.attention.query_key_value.*", HF_HEAD_QUERIES }, \
+    { "transformer.h.%.attn.k_attn.*", model ".layers.%.attention.query_key_value.*", HF_HEAD_KEYS }, \
+    { "transformer.h.%.attn.v_attn.*", model ".layers.%.attention.query_key_value.*", HF_HEAD_VALUES }, \
+    { "transformer.h.%.attn.c_proj.*", model ".layers.%.attention.dense.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_fc.*", model ".layers.%.mlp.dense_h_to_4h.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_proj.*", model ".layers.%.mlp.dense_4h_to_h.*", HF_SAME }, \
+    { "transformer.lm_head_norm.*", model ".final_layer_norm.*", HF_SAME }, \
+    { "transformer.lm_head.*", "embed_out.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_neox_names[] = { NEOX("gpt_neox"), { 0 } };
+
+const HfName hf_neox_japanese_names[] = {
+    { "transformer.h.%.attn.c_proj.bias", "gpt_neox_japanese.layers.%.attention.dense_bias",
+      HF_SAME },
+    NEOX("gpt_neox_japanese"),
     { 0 },
 };
+#undef NEOX
 
 const HfName hf_glm_names[] = {
     { "transformer.h.%.mlp.W.*", "model.layers.%.mlp.gate_up_proj.*", HF_FIRST_HALF },
