@@ -110,6 +110,7 @@ static const Field mixture_fields[] = {
     FIELD_FLOAT(Moe, capacity, "0.0", 0, INFINITY, "an expert takes so many times its fair share of a microbatch; 0: all that come"),
     FIELD_CHOICE(Moe, overflow, "drop", overflows, "what is done with more: dropped and counted, or the training stops"),
     FIELD_BOOL(Moe, bias, "false", "biases of the router and of the experts"),
+    FIELD_INT(Moe, latent, "0", 0, MOST, "experts read a product of the token that is so wide, and what they give goes through another; 0: they read the token itself"),
     FIELD_INT(Moe, shared_hidden, "0", 0, MOST, "width of an expert that every token goes through; 0: none"),
     FIELD_FLOAT(Moe, shared_factor, "1.0", 0, INFINITY, "multiplies what that one gives", .flags = FIELD_OPEN_MIN),
     FIELD_BOOL(Moe, shared_gate, "false", "what that one gives counts by the sigmoid of a product of the token"),

@@ -199,6 +199,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     const char *e = number(a, "experts", (double)x->n_experts, (double)y->n_experts);
     if (!e) e = number(a, "experts of a token", (double)x->top_k, (double)y->top_k);
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
+    if (!e) e = number(a, "width of what experts read", (double)x->latent, (double)y->latent);
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = number(a, "distance of experts that count", x->near, y->near);
     if (!e) e = flag(a, "gate of experts", !x->is_plain, !y->is_plain);

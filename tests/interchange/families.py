@@ -168,6 +168,8 @@ FAMILIES = {
     "nemotron_h": ("NemotronH", NEMOTRON | dict(layers_block_type=["linear_attention", "mlp", "full_attention", "mlp", "linear_attention"], mlp_bias=True, use_bias=True)),
     "nemotron_h_moe": ("NemotronH", NEMOTRON | ROUTED | dict(layers_block_type=["linear_attention", "moe", "full_attention", "moe", "mlp"], n_shared_experts=1,
                                                               moe_shared_expert_intermediate_size=40)),
+    "nemotron_h_latent_moe": ("NemotronH", NEMOTRON | ROUTED | dict(layers_block_type=["linear_attention", "moe", "full_attention", "moe", "mlp"], n_shared_experts=1,
+                                                                     moe_shared_expert_intermediate_size=40, moe_latent_size=16)),
     "afmoe": ("Afmoe", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, num_dense_layers=1,
                                      route_scale=1.5, mup_enabled=True, sliding_window=24, num_hidden_layers=5)),
     "ernie4_5": ("Ernie4_5", LLAMA | dict(head_dim=16, use_bias=True)),

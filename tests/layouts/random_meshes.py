@@ -95,6 +95,7 @@ def draw_model(r):
         model["mixture"]["shared_factor"] = 0.5 if model["mixture"]["shared_hidden"] and r.random() < 0.3 else 1.0
         model["mixture"]["expert_scale"] = r.random() < 0.2
         model["mixture"]["norm_behind"] = r.random() < 0.2
+        model["mixture"]["latent"] = r.choice([0, 0, 0, 16])
         for layer in layers:
             if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):
                 layer["sparse"] = True

@@ -158,6 +158,9 @@ static const char *const families[] = {
     NEMOTRON "\"hybrid_override_pattern\": \"ME*-\", \"n_routed_experts\": 4, "
              "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
              "\"moe_shared_expert_intermediate_size\": 10, \"routed_scaling_factor\": 1.5",
+    NEMOTRON "\"hybrid_override_pattern\": \"ME*-\", \"n_routed_experts\": 4, "
+             "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+             "\"moe_shared_expert_intermediate_size\": 10, \"moe_latent_size\": 5",
     MEMBERS "\"model_type\": \"exaone4\", \"head_dim\": 4, \"sliding_window\": 3, "
             "\"sliding_window_pattern\": 2",
     MEMBERS

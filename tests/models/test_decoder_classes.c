@@ -802,11 +802,11 @@ static const Pair pairs[] = {
       "\"mamba_head_dim\": 5, \"ssm_state_size\": 6, \"n_groups\": 1, \"time_step_min\": 0.0, "
       "\"hybrid_override_pattern\": \"MM*E\", \"n_routed_experts\": 4, "
       "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
-      "\"moe_shared_expert_intermediate_size\": 10",
+      "\"moe_shared_expert_intermediate_size\": 10, \"moe_latent_size\": 5",
       DECODER_SETTINGS
       "gated: false, activation: relu_squared, layers: [{count: 2, linear: true, no_ffn: true}, "
       "{no_ffn: true}, {no_mixer: true, sparse: true}], state_space: {heads: 3, head_width: 5, "
-      "state_width: 6}, mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
+      "state_width: 6}, mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, latent: 5, "
       "shared_hidden: 10, balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"opt\", \"ffn_dim\": 20, \"enable_bias\": true, "
             "\"_remove_final_layer_norm\": false, \"activation_function\": \"relu\"",

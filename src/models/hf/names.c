@@ -320,6 +320,8 @@ const HfName hf_nemotron_h_names[] = {
     { "transformer.h.%.mlp.router.balance", "backbone.layers.%.mixer.gate.e_score_correction_bias",
       HF_SAME },
     { "transformer.h.%.mlp.router.*", "backbone.layers.%.mixer.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.latent_in.*", "backbone.layers.%.mixer.fc1_latent_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.latent_out.*", "backbone.layers.%.mixer.fc2_latent_proj.*", HF_SAME },
     { "transformer.h.%.mlp.experts.c_fc.*", "backbone.layers.%.mixer.experts.#.up_proj.*",
       HF_EXPERTS },
     { "transformer.h.%.mlp.experts.c_proj.*", "backbone.layers.%.mixer.experts.#.down_proj.*",
