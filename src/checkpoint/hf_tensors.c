@@ -23,12 +23,12 @@ static Tensor *tensor_named(Made *m, const char *name, const HfSource *s, Dtype 
     return &m->item[m->n - 1].tensor;
 }
 
-/* Part e of the parameter into its place. */
+/* Part e of the parameter, an expert or the rows of a head, into its place. */
 static void put(const Tensor *from, int64_t e, const HfSource *s, Tensor *to)
 {
     const int last = from->n_dims - 1;
     const int64_t columns = last > 0 ? from->size[last] : 1,
-                  rows = from->size[last > 0 ? last - 1 : 0];
+                  rows = s->part_rows ? s->part_rows : from->size[last > 0 ? last - 1 : 0];
     const size_t each = dtype_size(from->dtype);
     const char *in = (const char *)from->data + (size_t)(e * rows * columns) * each;
     for (int64_t r = 0; r < rows; r++, in += (size_t)columns * each) {
@@ -72,7 +72,7 @@ Error *hf_tensors(Arena *a, const HfFamily *f, const Decoder *d, const NamedTens
         const Tensor *t = &param[i].tensor;
         HfSource s;
         TRY(hf_source(a, f, d, param[i].name, t->n_dims, t->size, &s));
-        const int64_t n_parts = t->n_dims > 2 ? t->size[0] : 1;
+        const int64_t n_parts = t->n_dims > 2 ? t->size[0] : s.n_tensors;
         for (int64_t e = 0; e < n_parts; e++)
             put(t, e, &s, tensor_named(&m, s.tensor[s.part_stride ? 0 : e], &s, t->dtype));
     }

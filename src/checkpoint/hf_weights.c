@@ -62,11 +62,10 @@ static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
         return NULL;
     }
     for (int64_t e = 0; e < n; e++) {
-        const int64_t part = s->part_stride ? 0 : first + e;
         for (int64_t r = 0; r < box->size[row]; r++) {
-            const int64_t at = (first + e) * s->part_stride +
-                               hf_source_row(s, box->start[row] + r) +
-                               first_column * s->column_stride;
+            int64_t part;
+            const int64_t begin = hf_source_place(s, first + e, box->start[row] + r, &part),
+                          at = begin + first_column * s->column_stride;
             if (!hf_packed_read(&w->packed[i], part, at, s->column_stride, columns, to))
                 copy_row(w->found[i][part].tensor, at, s->column_stride, columns, to);
             to += (size_t)columns * dtype_size(base->entry[i].dtype);

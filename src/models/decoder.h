@@ -34,13 +34,13 @@ typedef struct DecoderLayer {
     int64_t window; /* a token sees so many: itself and earlier ones; 0: all earlier */
     bool chunks;    /* of these, only those of its own part of the text, all parts as long
                        as the window */
-    bool no_qk_norm, no_sinks;     /* whatever other blocks have */
-    int64_t head_width, n_head_kv; /* of its attention alone; 0: as of the model */
-    bool keys_as_values;           /* values are what the product of keys gives, in front of norms
-                                      and of what turns */
-    bool shared_kv;                /* its attention reads the keys and values of an earlier block,
-                                      decoder_keys_of, and makes none */
-    const RopeScaling *rope;       /* applied in order to queries and keys */
+    bool no_qk_norm, no_sinks, no_out_bias; /* whatever other blocks have */
+    int64_t head_width, n_head_kv;          /* of its attention alone; 0: as of the model */
+    bool keys_as_values;     /* values are what the product of keys gives, in front of norms
+                                and of what turns */
+    bool shared_kv;          /* its attention reads the keys and values of an earlier block,
+                                decoder_keys_of, and makes none */
+    const RopeScaling *rope; /* applied in order to queries and keys */
     int64_t n_rope;
     bool is_sparse; /* `moe` instead of one feed-forward layer */
     bool no_ffn;
@@ -156,6 +156,7 @@ typedef struct Decoder {
     bool scale_by_layer;    /* divided by the number of the layer, from 1 */
     double attention_cap, logit_cap;
     double alibi; /* scores fall with the distance of keys (ops/attention.h); 0: they do not */
+    double alibi_scale; /* of what they fall by; 0: 1 */
     Residual residual;
     double residual_scale; /* multiplies what a layer adds to the stream; 0: nothing does */
     double logit_divisor;  /* 0: none */

@@ -409,11 +409,13 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
     Graph *g = b->g;
-    const Linear out = { d->width, "embed", "heads", d->out_bias, ROLE_RESIDUAL };
+    const Linear out = { d->width, "embed", "heads", d->out_bias && !layer->no_out_bias,
+                         ROLE_RESIDUAL };
     const Attention attrs = { .causal = true,
                               .scale = score_scale(d, layer),
                               .soft_cap = d->attention_cap,
                               .alibi = d->alibi,
+                              .alibi_scale = d->alibi_scale,
                               .window = layer->window,
                               .chunks = layer->chunks,
                               .dropout = b->f->training ? d->attention_dropout : 0,

@@ -47,6 +47,7 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, chunks, "false", "of these keys, only those of the token's own part of the text, where parts are as long as the window"),
     FIELD_BOOL(LayerSettings, no_qk_norm, "false", "no norm of queries and keys, whatever qk_norm says"),
     FIELD_BOOL(LayerSettings, no_sinks, "false", "no learned logits beside the keys, whatever attention_sinks says"),
+    FIELD_BOOL(LayerSettings, no_out_bias, "false", "no bias after attention, whatever out_bias says"),
     FIELD_INT(LayerSettings, head_width, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, n_head_kv, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, ffn_hidden, "null", 1, MOST, "of these blocks; null: the model's"),
@@ -109,6 +110,7 @@ static const Field mixture_fields[] = {
     FIELD_FLOAT(Moe, capacity, "0.0", 0, INFINITY, "an expert takes so many times its fair share of a microbatch; 0: all that come"),
     FIELD_CHOICE(Moe, overflow, "drop", overflows, "what is done with more: dropped and counted, or the training stops"),
     FIELD_BOOL(Moe, bias, "false", "biases of the router and of the experts"),
+    FIELD_INT(Moe, latent, "0", 0, MOST, "experts read a product of the token that is so wide, and what they give goes through another; 0: they read the token itself"),
     FIELD_INT(Moe, shared_hidden, "0", 0, MOST, "width of an expert that every token goes through; 0: none"),
     FIELD_FLOAT(Moe, shared_factor, "1.0", 0, INFINITY, "multiplies what that one gives", .flags = FIELD_OPEN_MIN),
     FIELD_BOOL(Moe, shared_gate, "false", "what that one gives counts by the sigmoid of a product of the token"),
@@ -145,6 +147,7 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, scale_by_layer, "false", "scores are divided by the number of the block, too"),
     FIELD_FLOAT(DecoderSettings, attention_cap, "0.0", 0, INFINITY, "scores are bent to stay within it; 0: they are not"),
     FIELD_FLOAT(DecoderSettings, alibi, "0.0", 0, 1024, "scores fall with the distance of the key, by a slope of each head: of n heads 2^(-x/n) to 2^-x; 0: they do not"),
+    FIELD_FLOAT(DecoderSettings, alibi_scale, "0.0", 0, INFINITY, "multiplies these slopes; 0: nothing does"),
     FIELD_FLOAT(DecoderSettings, logit_cap, "0.0", 0, INFINITY, "logits likewise"),
     FIELD_FLOAT(DecoderSettings, residual_scale, "0.0", 0, INFINITY, "multiplies what attention and feed-forward layers add to the stream; 0: nothing does"),
     FIELD_FLOAT(DecoderSettings, logit_divisor, "0.0", 0, INFINITY, "logits are divided by it; 0: they are not"),
@@ -168,6 +171,7 @@ static const Field fields[] = {
     FIELD_FLOAT(DecoderSettings, qkv_clip, "0.0", 0, INFINITY, "queries, keys and values are kept from -x to x, behind a norm of all heads together; 0: they are not"),
     FIELD_CHOICE(DecoderSettings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, by weights that all heads share or with its own, or of all together"),
     FIELD_BOOL(DecoderSettings, qk_norm_weight, "true", "this norm has weights, where norms have any"),
+    FIELD_BOOL(DecoderSettings, qk_norm_bias, "true", "likewise biases"),
     FIELD_BOOL(DecoderSettings, value_norm, "false", "norm of each head's values, without weights"),
     FIELD_CHOICE(DecoderSettings, attention_gate, "none", attention_gates, "what heads give counts by sigmoids of products of the token: one of each head, or of each of its features"),
     FIELD_BOOL(DecoderSettings, attention_sinks, "false", "each head has a learned logit in its softmax beside those of the keys, so that it may look at nothing"),
@@ -216,7 +220,11 @@ static const Norm *value_norm_of(Arena *a, const DecoderSettings *s, int64_t wid
 static const Norm *qk_norm_of(Arena *a, const DecoderSettings *s, int64_t width, bool wanted)
 {
     const Norm *usual = norm_of(a, s, width, wanted);
-    return !usual || s->qk_norm_weight ? usual : without_weight(a, usual);
+    if (!usual) return NULL;
+    if (!s->qk_norm_weight) return without_weight(a, usual);
+    Norm *n = arena_copy(a, usual, sizeof *usual);
+    n->has_bias &= s->qk_norm_bias;
+    return n;
 }
 
 /* Of heads of that width. */
@@ -266,6 +274,7 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .chunks = x->chunks,
                                    .no_qk_norm = x->no_qk_norm,
                                    .no_sinks = x->no_sinks,
+                                   .no_out_bias = x->no_out_bias,
                                    .head_width = own_size(x->head_width, decoder_head_width(s)),
                                    .n_head_kv = own_size(x->n_head_kv, s->n_head_kv),
                                    .keys_as_values = x->keys_as_values,
@@ -366,6 +375,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .scale_by_layer = s->scale_by_layer,
         .attention_cap = s->attention_cap,
         .alibi = s->alibi,
+        .alibi_scale = s->alibi_scale,
         .logit_cap = s->logit_cap,
         .attention_gate = (AttentionGate)s->attention_gate,
         .attention_sinks = s->attention_sinks,

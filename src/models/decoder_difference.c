@@ -157,6 +157,7 @@ static const char *attention_layers(Arena *a, const DecoderLayer *p, const Decod
     if (!e) e = flag(a, "keys and values of another block", p->shared_kv, q->shared_kv);
     if (!e) e = flag(a, "chunks in the place of a window", p->chunks, q->chunks);
     if (!e) e = flag(a, "attention sinks", !p->no_sinks, !q->no_sinks);
+    if (!e) e = flag(a, "bias after attention", !p->no_out_bias, !q->no_out_bias);
     return e ? e : flag(a, "norm of queries and keys", !p->no_qk_norm, !q->no_qk_norm);
 }
 
@@ -198,6 +199,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     const char *e = number(a, "experts", (double)x->n_experts, (double)y->n_experts);
     if (!e) e = number(a, "experts of a token", (double)x->top_k, (double)y->top_k);
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
+    if (!e) e = number(a, "width of what experts read", (double)x->latent, (double)y->latent);
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = number(a, "distance of experts that count", x->near, y->near);
     if (!e) e = flag(a, "gate of experts", !x->is_plain, !y->is_plain);
@@ -324,6 +326,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = number(a, "divisor of logits", x->logit_divisor, y->logit_divisor);
     if (!e) e = number(a, "bound of scores", x->attention_cap, y->attention_cap);
     if (!e) e = number(a, "slopes of scores by distance (alibi)", x->alibi, y->alibi);
+    if (!e) e = number(a, "scale of these slopes", x->alibi_scale, y->alibi_scale);
     if (!e) e = number(a, "bound of queries, keys and values", x->qkv_clip, y->qkv_clip);
     if (!e) e = number(a, "bound of logits", x->logit_cap, y->logit_cap);
     if (!e) e = layers(a, x, y);

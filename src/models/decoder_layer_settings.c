@@ -36,6 +36,8 @@ static Error *check_attention(const DecoderSettings *s)
                              (long long)i);
         if (x->no_sinks && (!s->attention_sinks || !decoder_layer_attends(x)))
             return error_new("layers.%lld: no_sinks: the blocks have none anyway", (long long)i);
+        if (x->no_out_bias && (!s->out_bias || !decoder_layer_attends(x)))
+            return error_new("layers.%lld: no_out_bias: the blocks have none anyway", (long long)i);
         if (s->value_width && (x->head_width || x->keys_as_values))
             return error_new("layers.%lld: value_width of the model is beside heads of one width, "
                              "so head_width must be null and keys_as_values false",

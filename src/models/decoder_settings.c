@@ -319,6 +319,8 @@ Error *decoder_settings_check(const void *settings)
     if (s->alibi > 0 && s->attention_cap > 0)
         return error_new("alibi: scores that fall with distance are not bent; attention_cap must "
                          "be 0");
+    if (s->alibi_scale > 0 && s->alibi == 0)
+        return error_new("alibi_scale: it is of the slopes of alibi, which is 0");
     TRY(check_rope(s, "rope", s->rope, decoder_head_width(s)));
     for (int64_t i = 0; i < s->layers.n; i++) {
         char key[64];
@@ -337,10 +339,12 @@ Error *decoder_settings_check(const void *settings)
             "no mixture");
     if (!s->qk_norm_weight && (!s->qk_norm || !s->norm.weight))
         return error_new("qk_norm_weight: there is no weight anyway");
-    if (s->qk_norm == QK_EACH_HEAD &&
-        (s->norm.bias || s->norm.from_one || !s->norm.weight || !s->qk_norm_weight))
+    if (!s->qk_norm_bias && (!s->qk_norm || !s->norm.bias || !s->qk_norm_weight))
+        return error_new("qk_norm_bias: there is no bias anyway");
+    if (s->qk_norm == QK_EACH_HEAD && ((s->norm.bias && s->qk_norm_bias) || s->norm.from_one ||
+                                       !s->norm.weight || !s->qk_norm_weight))
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
-                         "norm or qk_norm_weight asks for others");
+                         "norm, qk_norm_weight or qk_norm_bias asks for others");
     TRY(check_ternary(s));
     TRY(decoder_layers_check(s));
     TRY(check_per_layer(s));

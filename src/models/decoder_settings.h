@@ -15,8 +15,8 @@ typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
     const int64_t *head_width, *n_head_kv, *ffn_hidden;
-    bool chunks, no_qk_norm, no_sinks, keys_as_values, shared_kv, no_rope, sparse, linear,
-        side_by_side, conv, no_mixer, no_ffn;
+    bool chunks, no_qk_norm, no_sinks, no_out_bias, keys_as_values, shared_kv, no_rope, sparse,
+        linear, side_by_side, conv, no_mixer, no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -40,7 +40,7 @@ typedef struct DecoderSettings {
     int64_t seed, unused_positions;
     const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
-        alibi, residual_scale, logit_divisor, qkv_clip;
+        alibi, alibi_scale, residual_scale, logit_divisor, qkv_clip;
     bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias,
         head_bias, gated;
     int linear, activation;
@@ -48,7 +48,7 @@ typedef struct DecoderSettings {
     bool embedding_norm, norm_in_front, norm_behind, norm_inside, value_norm, block_scale;
     int residual, qk_norm, attention_gate;
     bool attention_sinks;
-    bool qk_norm_before_rope, qk_norm_weight;
+    bool qk_norm_before_rope, qk_norm_weight, qk_norm_bias;
     const RopeScaling *rope;
     LayerList layers;
     const LatentSettings *latent;

@@ -96,8 +96,15 @@ static Linear into_hidden(int64_t hidden, bool bias, Role role)
         Linear){ .width = hidden, .axis = "ff", .in_axis = "embed", .bias = bias, .role = role };
 }
 
-const char *const activation_choices[] = { "gelu",         "gelu_tanh", "silu",           "relu",
-                                           "relu_squared", "xielu",     "clamped_swiglu", NULL };
+const char *const activation_choices[] = { "gelu",  "gelu_tanh",      "silu",
+                                           "relu",  "relu_squared",   "quick_gelu",
+                                           "xielu", "clamped_swiglu", NULL };
+
+static Value *quick_gelu(Graph *g, Value *x)
+{
+    const double slope = 1.702;
+    return scale(g, silu(g, scale(g, x, slope)), 1 / slope);
+}
 
 Value *activate(Graph *g, Value *x, Activation activation)
 {
@@ -110,6 +117,8 @@ Value *activate(Graph *g, Value *x, Activation activation)
         return relu(g, x);
     case ACTIVATE_RELU_SQUARED:
         return relu_squared(g, x);
+    case ACTIVATE_QUICK_GELU:
+        return quick_gelu(g, x);
     default:
         return gelu(g, x);
     }

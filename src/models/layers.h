@@ -20,6 +20,7 @@ typedef enum Activation {
     ACTIVATE_SILU,
     ACTIVATE_RELU,
     ACTIVATE_RELU_SQUARED,
+    ACTIVATE_QUICK_GELU,     /* x sigmoid(1.702 x) (Hendrycks and Gimpel 2016) */
     ACTIVATE_XIELU,          /* of layers without a gate alone; with parameters act.alpha_{p,n} */
     ACTIVATE_CLAMPED_SWIGLU, /* of gated layers alone (ops/clamped_swiglu.h) */
     N_ACTIVATIONS

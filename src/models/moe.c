@@ -125,6 +125,20 @@ static Value *scaled_weights(Graph *g, const Moe *m, Value *weight, Value *exper
     return mul(g, weight, reshape(g, "bsko->bs(ko)", NULL, of_pair));
 }
 
+/* What experts read of x. */
+static Value *into_latent(Graph *g, Value *x, const Moe *m)
+{
+    const Linear in = { m->latent, NULL, "embed", false, ROLE_LINEAR };
+    return m->latent ? linear(g, "latent_in", x, &in) : x;
+}
+
+/* What they give y, as wide as x. */
+static Value *out_of_latent(Graph *g, Value *y, const Value *x, const Moe *m)
+{
+    const Linear out = { value_width(x), "embed", NULL, false, ROLE_RESIDUAL };
+    return m->latent ? linear(g, "latent_out", y, &out) : y;
+}
+
 Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
 {
     Moe limited = *m;
@@ -150,10 +164,12 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
     const MoeLimit limit = { m->n_experts, limited.capacity, m->overflow == OVERFLOW_STOPS };
     if (limited.capacity > 0) taken = moe_limit(g, expert, &limit, &dropped);
     const MoeRows rows = moe_rows(g, taken, m->n_experts);
-    Value *read =
-        m->weigh_inputs ? moe_gather_weighted(g, x, weight, &rows) : moe_gather(g, x, &rows);
+    Value *of_token = into_latent(g, x, m);
+    Value *read = m->weigh_inputs ? moe_gather_weighted(g, of_token, weight, &rows)
+                                  : moe_gather(g, of_token, &rows);
     Value *y = run_experts(g, read, &limited, &rows);
     y = moe_combine(g, y, m->weigh_inputs ? fill(g, weight, 1) : weight, &rows);
+    y = out_of_latent(g, y, x, m);
     if (m->shared_hidden) y = add(g, y, shared_expert(g, x, m));
     add_sums(g, m, sums, logits, expert, dropped);
     if (sums->inspect)

@@ -23,6 +23,8 @@ typedef struct Moe {
     int64_t n_groups, top_groups; /* as in ops/moe_route.h */
     double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */
     int overflow;    /* what is done with more: MoeOverflow */
+    int64_t latent;  /* width of a product of the token that experts read, and what they give goes
+                        through another; 0: they read the token itself */
     int64_t shared_hidden;   /* width of an expert that every token goes through; 0: none */
     double shared_factor;    /* that what it gives is multiplied by; 0: as 1 */
     bool shared_gate;        /* what it gives counts by the sigmoid of a product of the token */
@@ -57,7 +59,7 @@ typedef struct MoeSums {
 /* Of x; the router reads `routed`, mostly the same. Parameters router.weight (and router.balance
  * [experts], biases that no gradient changes), experts.{W,V,W_2}.weight [experts ...], and
  * shared.{W,V,W_2,gate}; where experts are plain, {c_fc,c_proj} in the place of {W,V,W_2}; with
- * expert_scale router.scale [experts]. */
+ * expert_scale router.scale [experts]; with latent latent_{in,out}.weight. */
 Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums);
 /* What n_groups, top_groups and the other numbers do not agree on; NULL: they do. */
 const char *moe_groups_wrong(const Moe *m);

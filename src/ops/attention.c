@@ -18,6 +18,7 @@ const Field attention_fields[] = {
     FIELD_FLOAT(Attention, dropout, NULL, 0, 1, "share of the probabilities that become zero"),
     FIELD_FLOAT(Attention, alibi, NULL, 0, 0,
                 "scores fall with the distance of keys, in the last head by 2^-alibi; 0: off"),
+    FIELD_FLOAT(Attention, alibi_scale, NULL, 0, 0, "of what they fall by; 0: 1"),
     FIELD_INT(Attention, window, NULL, 0, 0, "keys that a causal query sees; 0: all earlier ones"),
     FIELD_BOOL(Attention, chunks, NULL, "windows begin at multiples of their size"),
     FIELD_INT(Attention, salt, NULL, 0, 0, "tells the dropout of layers apart"),
@@ -48,7 +49,7 @@ Value *attention_max(Graph *g, const Node *n)
 {
     Value *in[5];
     Attention a = *(const Attention *)n->attrs;
-    a.soft_cap = a.dropout = a.alibi = 0;
+    a.soft_cap = a.dropout = a.alibi = a.alibi_scale = 0;
     memcpy(in, n->in, sizeof *in * (size_t)n->n_in);
     in[2] = in[1];
     const char *dims = n->n_in == 5 ? "bsgrd!,bt!gd,bt!gd,bs,bt->(gr)" : "bsgrd!,bt!gd,bt!gd->(gr)";
@@ -191,7 +192,7 @@ static double fall_of(const Rows *w, int64_t row)
     if (w->attrs->alibi <= 0) return 0;
     const int64_t g = global_index(q, 2, row / w->n_repeat % w->n_group),
                   r = global_index(q, 3, row % w->n_repeat), n_repeat = global_size(q, 3);
-    return alibi_slope(w->attrs->alibi, g * n_repeat + r, global_size(q, 2) * n_repeat);
+    return alibi_slope(w->attrs, g * n_repeat + r, global_size(q, 2) * n_repeat);
 }
 
 /* Fills score (minus infinity where the query does not see the key), its slope under the cap, and

@@ -83,7 +83,7 @@ __device__ static float fall_of(const Call &c, const Rows &w, int64_t head)
     if (w.a->alibi <= 0) return 0;
     const int64_t n_repeat = whole_size(c, *w.q, 3), g = whole_index(c, *w.q, 2, head / w.n_repeat),
                   r = whole_index(c, *w.q, 3, head % w.n_repeat);
-    return (float)alibi_slope(w.a->alibi, g * n_repeat + r, whole_size(c, *w.q, 2) * n_repeat);
+    return (float)alibi_slope(w.a, g * n_repeat + r, whole_size(c, *w.q, 2) * n_repeat);
 }
 
 /* The score of query i and key j, whose product is `dot`, and its slope. */

@@ -11,29 +11,30 @@ typedef struct Attention {
     /* A key that is n tokens ago counts by n alibi_slope less in the score (Press et al. 2021,
      * ALiBi); 0: it does not. Needs causal, and no soft cap. */
     double alibi;
-    int64_t window; /* keys p-window+1 .. p only (needs causal); 0: all earlier ones */
-    bool chunks;    /* those of them whose positions, divided by window, are in p's part alone */
-    int64_t salt;   /* tells the dropout of different layers apart */
+    double alibi_scale; /* of these slopes; 0: 1 */
+    int64_t window;     /* keys p-window+1 .. p only (needs causal); 0: all earlier ones */
+    bool chunks;  /* those of them whose positions, divided by window, are in p's part alone */
+    int64_t salt; /* tells the dropout of different layers apart */
     bool causal;
 } Attention;
 extern const OpDef op_attention, op_attention_grad;
 extern const Field attention_fields[]; /* of its attributes */
 
 /* Of query head `head` of n in the whole: powers from 2^(-alibi / n) to 2^-alibi, where n is a
- * power of 2; else those of the power below, and then every second one of twice as many. On a GPU
- * as well. */
+ * power of 2; else those of the power below, and then every second one of twice as many; all times
+ * the scale. On a GPU as well. */
 #ifdef __CUDACC__
 __host__ __device__
 #endif
     static inline double
-    alibi_slope(double alibi, int64_t head, int64_t n_heads)
+    alibi_slope(const Attention *a, int64_t head, int64_t n_heads)
 {
     int64_t n = 1;
     while (n < n_heads) n *= 2;
     const int64_t half = n / 2, step = n == n_heads  ? head + 1
                                        : head < half ? 2 * (head + 1)
                                                      : 2 * (head - half) + 1;
-    return exp2(-alibi * (double)step / (double)n);
+    return (a->alibi_scale > 0 ? a->alibi_scale : 1) * exp2(-a->alibi * (double)step / (double)n);
 }
 
 /* The first position that a causal query at p may see. On a GPU as well. */

@@ -96,7 +96,7 @@ INLINE float fall_of(const Heads *h, int64_t g, int64_t r)
 {
     const int64_t n_repeat = global_size(h->q, 3),
                   head = global_index(h->q, 2, g) * n_repeat + global_index(h->q, 3, r);
-    return (float)alibi_slope(h->a->alibi, head, global_size(h->q, 2) * n_repeat);
+    return (float)alibi_slope(h->a, head, global_size(h->q, 2) * n_repeat);
 }
 
 /* ---- which keys a query sees ---- */

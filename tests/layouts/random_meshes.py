@@ -50,7 +50,7 @@ def draw_mixer(r, model):
             layers[1] = {"rope": dict(still=True, growth=0.5, growth_offset=1, original=5), "no_qk_norm": model["qk_norm"] != "none"}
     elif r.random() < 0.2 and kind == "attention":
         model["value_width"] = r.choice([4, 6, 12])
-        layers = [{"window": 12, "n_head_kv": model["n_head_q"]}, {"no_sinks": model["attention_sinks"]}]
+        layers = [{"window": 12, "n_head_kv": model["n_head_q"]}, {"no_sinks": model["attention_sinks"], "no_out_bias": model["out_bias"]}]
     elif r.random() < 0.3 and kind == "attention":
         layers = [{"window": r.choice([0, 12])}, {}, {"shared_kv": True, "ffn_hidden": r.choice([48, 72])}]
         if layers[0]["window"] and r.random() < 0.5:
@@ -66,13 +66,13 @@ def draw_model(r):
     model = dict(sample_key="input_ids", prediction_key="logits", vocab_size=r.choice([96, 97, 94]), sequence_length=SEQUENCE, n_layer=r.choice([2, 3, 4, 5]),
                  n_embd=r.choice([32, 48, 40]), n_head_q=heads, n_head_kv=r.choice([h for h in (1, 2, 4, 8) if heads % h == 0]), head_width=8,
                  ffn_hidden=r.choice([48, 64, 52]), seed=r.randrange(1000), use_weight_tying=r.random() < 0.4, qkv_bias=r.random() < 0.3, out_bias=r.random() < 0.3,
-                 ffn_bias=r.random() < 0.3, gated=r.random() < 0.6, activation=r.choice(["silu", "gelu", "relu_squared"]),
+                 ffn_bias=r.random() < 0.3, gated=r.random() < 0.6, activation=r.choice(["silu", "gelu", "relu_squared", "quick_gelu"]),
                  residual=r.choice(["serial"] * 3 + ["two_norms", "one_norm"]), qk_norm=r.choice(["none", "none", "head", "each_head", "width"]),
                  attention_gate=r.choice(["none", "none", "head", "feature"]), attention_sinks=r.random() < 0.2, attention_cap=r.choice([0.0, 0.0, 5.0]),
                  logit_cap=r.choice([0.0, 0.0, 8.0]), qkv_clip=r.choice([0.0, 0.0, 2.0]), learned_positions=r.random() < 0.2, rope={"base": 1000.0},
                  norm=dict(type=r.choice(["rms", "layer"]), bias=r.random() < 0.3, from_one=r.random() < 0.3))
     if r.random() < 0.2:
-        model |= dict(alibi=8.0, attention_cap=0.0, rope=r.choice([None, model["rope"]]))
+        model |= dict(alibi=8.0, alibi_scale=r.choice([0.0, 0.5]), attention_cap=0.0, rope=r.choice([None, model["rope"]]))
     model["embedding_norm"] = r.random() < 0.2
     model["unused_positions"] = r.choice([0, 2]) if model["learned_positions"] else 0
     if r.random() < 0.2:
@@ -83,7 +83,7 @@ def draw_model(r):
     if any("no_ffn" in layer for layer in layers):
         model["residual"] = "serial"
     if model["qk_norm"] == "each_head":
-        model["norm"] = dict(type="rms")
+        model |= r.choice([dict(norm=dict(type="rms")), dict(norm=dict(type="layer", bias=True), qk_norm_bias=False)])
     if r.random() < 0.35:
         n = r.choice([4, 8])
         model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid"]), shared_hidden=r.choice([0, 0, 20]),
@@ -95,6 +95,7 @@ def draw_model(r):
         model["mixture"]["shared_factor"] = 0.5 if model["mixture"]["shared_hidden"] and r.random() < 0.3 else 1.0
         model["mixture"]["expert_scale"] = r.random() < 0.2
         model["mixture"]["norm_behind"] = r.random() < 0.2
+        model["mixture"]["latent"] = r.choice([0, 0, 0, 16])
         for layer in layers:
             if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):
                 layer["sparse"] = True

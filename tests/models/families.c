@@ -82,9 +82,13 @@ static const char *const families[] = {
             "\"short_factor\": [1.0, 2.0], \"long_factor\": [1.5, 4.0]}",
     MEMBERS "\"model_type\": \"arcee\", \"mlp_bias\": true",
     MEMBERS "\"model_type\": \"gpt_neox\", \"rotary_pct\": 0.5, \"hidden_act\": \"gelu\"",
+    SIZES
+    "\"model_type\": \"gpt_neox_japanese\", \"intermediate_multiple_size\": 2, \"rotary_pct\": 0.5",
     MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, \"use_qkv_bias\": true",
     MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
             "\"use_parallel_residual\": true",
+    MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
+            "\"use_parallel_residual\": true, \"qk_layernorm\": true",
     MEMBERS "\"model_type\": \"starcoder2\", \"sliding_window\": 5",
     MEMBERS "\"model_type\": \"nemotron\"",
     MEMBERS "\"model_type\": \"cohere\", \"use_qk_norm\": true",
@@ -154,6 +158,9 @@ static const char *const families[] = {
     NEMOTRON "\"hybrid_override_pattern\": \"ME*-\", \"n_routed_experts\": 4, "
              "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
              "\"moe_shared_expert_intermediate_size\": 10, \"routed_scaling_factor\": 1.5",
+    NEMOTRON "\"hybrid_override_pattern\": \"ME*-\", \"n_routed_experts\": 4, "
+             "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+             "\"moe_shared_expert_intermediate_size\": 10, \"moe_latent_size\": 5",
     MEMBERS "\"model_type\": \"exaone4\", \"head_dim\": 4, \"sliding_window\": 3, "
             "\"sliding_window_pattern\": 2",
     MEMBERS
@@ -208,7 +215,10 @@ static const char *const families[] = {
     SIZES "\"model_type\": \"falcon\", \"tie_word_embeddings\": true",
     SIZES "\"model_type\": \"falcon\", \"new_decoder_architecture\": true, \"num_kv_heads\": 2, "
           "\"ffn_hidden_size\": 12",
+    SIZES "\"model_type\": \"falcon\", \"alibi\": true, \"bias\": true, \"multi_query\": false, "
+          "\"parallel_attn\": false, \"ffn_hidden_size\": 12",
     MEMBERS "\"model_type\": \"phi\", \"hidden_act\": \"gelu_new\"",
+    MEMBERS "\"model_type\": \"phi\", \"qk_layernorm\": true, \"hidden_act\": \"quick_gelu\"",
     "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, \"n_head\": 4, "
     "\"n_positions\": 32, \"rotary_dim\": 2",
     "\"model_type\": \"codegen\", \"vocab_size\": 16, \"n_embd\": 32, \"n_layer\": 4, \"n_head\": "

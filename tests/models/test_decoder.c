@@ -340,6 +340,9 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6, by_logits: true}",
           "mixture: by_logits: the router has no biases; it needs balance_rate" },
         { "layers: [{no_sinks: true}]", "layers.0: no_sinks: the blocks have none anyway" },
+        { "layers: [{no_out_bias: true}]", "layers.0: no_out_bias: the blocks have none anyway" },
+        { "out_bias: true, layers: [{no_mixer: true, no_out_bias: true}, {}]",
+          "layers.0: no_out_bias: the blocks have none anyway" },
         { "value_width: 6, layers: [{}, {head_width: 8}]",
           "layers.1: value_width of the model is beside heads of one width" },
         { "value_width: 6, layers: [{keys_as_values: true}]",
@@ -351,6 +354,7 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "layers.1: a norm behind rope takes its growth away" },
         { "qk_norm_weight: false", "qk_norm_weight: there is no weight anyway" },
         { "qk_norm: each_head, qk_norm_weight: false", "qk_norm: each_head has weights" },
+        { "qk_norm: head, qk_norm_bias: false", "qk_norm_bias: there is no bias anyway" },
         { "layers: [{n_head_kv: 3}]", "layers.0: n_head_kv 3 does not divide n_head_q 2" },
         { "layers: [{no_mixer: true, head_width: 4}, {}]",
           "layers.0: head_width, n_head_kv and keys_as_values are of blocks with attention" },
@@ -400,6 +404,7 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "rope: {still: true, growth: 0.1, kind: linear, factor: 2.0}",
           "rope: where nothing turns kind is none and width 0" },
         { "alibi: 8.0, attention_cap: 5.0", "alibi: scores that fall with distance are not bent" },
+        { "alibi_scale: 0.5", "alibi_scale: it is of the slopes of alibi, which is 0" },
     };
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

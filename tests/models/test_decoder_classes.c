@@ -317,12 +317,21 @@ static const Pair pairs[] = {
       DECODER_SETTINGS
       "gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, rope: {base: "
       "10000.0}" },
+    { SIZES "\"model_type\": \"falcon\", \"ffn_hidden_size\": 12, \"alibi\": true", DECODER_SETTINGS
+      "gated: false, activation: gelu, norm: {type: layer, eps: 1e-5, bias: true}, residual: "
+      "one_norm, alibi: 8.0, alibi_scale: 0.5" },
     { SIZES "\"model_type\": \"phi\", \"partial_rotary_factor\": 0.5, \"layer_norm_eps\": 1e-6, "
             "\"resid_pdrop\": 0.1",
       DECODER_SETTINGS
       "qkv_bias: true, out_bias: true, ffn_bias: true, head_bias: true, gated: false, activation: "
       "gelu_tanh, norm: {type: layer, eps: 1e-6, bias: true}, residual: one_norm, rope: {width: "
       "2}, dropout: 0.1, embedding_dropout: 0.0" },
+    { SIZES "\"model_type\": \"phi\", \"partial_rotary_factor\": 0.5, \"qk_layernorm\": true, "
+            "\"hidden_act\": \"quick_gelu\"",
+      DECODER_SETTINGS
+      "qkv_bias: true, out_bias: true, ffn_bias: true, head_bias: true, gated: false, activation: "
+      "quick_gelu, norm: {type: layer, eps: 1e-5, bias: true}, residual: one_norm, rope: {width: "
+      "2}, qk_norm: head" },
     { "\"model_type\": \"gptj\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 4, \"n_head\": 2, "
       "\"n_positions\": 32, \"rotary_dim\": 2, \"attn_pdrop\": 0.1",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
@@ -342,11 +351,24 @@ static const Pair pairs[] = {
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, ffn_bias: true, gated: false, "
       "activation: gelu, norm: {type: layer, eps: 1e-6, bias: true}, rope: {base: 10000.0, width: "
       "4}" },
+    { "\"model_type\": \"gpt_neox_japanese\", \"vocab_size\": 16, \"hidden_size\": 8, "
+      "\"num_hidden_layers\": 4, \"num_attention_heads\": 2, \"max_position_embeddings\": 32, "
+      "\"rotary_emb_base\": 500.0, \"layer_norm_eps\": 1e-6, \"hidden_dropout\": 0.2",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 32, out_bias: true, gated: false, "
+      "activation: gelu, norm: {type: layer, eps: 1e-6, bias: true}, rope: {base: 500.0}, layers: "
+      "[{count: 3, no_out_bias: true}, {}], dropout: 0.2, embedding_dropout: 0.0, "
+      "attention_dropout: 0.1, use_weight_tying: true" },
     { SIZES "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
             "\"use_parallel_residual\": true, \"use_qkv_bias\": true",
       DECODER_SETTINGS
       "norm: {type: layer, eps: 1e-5, bias: true}, residual: one_norm, qkv_bias: true, "
       "rope: {width: 2}" },
+    { SIZES "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
+            "\"use_parallel_residual\": true, \"qk_layernorm\": true",
+      DECODER_SETTINGS
+      "norm: {type: layer, eps: 1e-5, bias: true}, residual: one_norm, rope: {width: 2}, qk_norm: "
+      "each_head, qk_norm_bias: false" },
     { SIZES "\"model_type\": \"starcoder2\", \"sliding_window\": 4, \"residual_dropout\": 0.2, "
             "\"embedding_dropout\": 0.2, \"norm_epsilon\": 1e-4",
       DECODER_SETTINGS
@@ -780,11 +802,11 @@ static const Pair pairs[] = {
       "\"mamba_head_dim\": 5, \"ssm_state_size\": 6, \"n_groups\": 1, \"time_step_min\": 0.0, "
       "\"hybrid_override_pattern\": \"MM*E\", \"n_routed_experts\": 4, "
       "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
-      "\"moe_shared_expert_intermediate_size\": 10",
+      "\"moe_shared_expert_intermediate_size\": 10, \"moe_latent_size\": 5",
       DECODER_SETTINGS
       "gated: false, activation: relu_squared, layers: [{count: 2, linear: true, no_ffn: true}, "
       "{no_ffn: true}, {no_mixer: true, sparse: true}], state_space: {heads: 3, head_width: 5, "
-      "state_width: 6}, mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, "
+      "state_width: 6}, mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, latent: 5, "
       "shared_hidden: 10, balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"opt\", \"ffn_dim\": 20, \"enable_bias\": true, "
             "\"_remove_final_layer_norm\": false, \"activation_function\": \"relu\"",

@@ -38,7 +38,7 @@ static const Member of_decoder[] = {
     FLAG_OF(Decoder, scale_by_layer, "scale of scores by the layer"),
     REAL_OF(Decoder, embedding_scale, "scale of the embedding"), REAL_OF(Decoder, attention_scale, "scale of scores"),
     REAL_OF(Decoder, residual_scale, "scale of what layers add"), REAL_OF(Decoder, logit_divisor, "divisor of logits"),
-    REAL_OF(Decoder, attention_cap, "bound of scores"), REAL_OF(Decoder, alibi, "alibi"), REAL_OF(Decoder, qkv_clip, "bound of queries"),
+    REAL_OF(Decoder, attention_cap, "bound of scores"), REAL_OF(Decoder, alibi, "alibi"), REAL_OF(Decoder, alibi_scale, "scale of these slopes"), REAL_OF(Decoder, qkv_clip, "bound of queries"),
     REAL_OF(Decoder, logit_cap, "bound of logits"), { 0 },
 },
 of_layer[] = {
@@ -46,7 +46,7 @@ of_layer[] = {
     WHOLE_OF(DecoderLayer, n_head_kv, "key and value heads"), WHOLE_OF(DecoderLayer, hidden, "layer 1: feed-forward width"),
     FLAG_OF(DecoderLayer, keys_as_values, "layer 1: keys in the place of values"), FLAG_OF(DecoderLayer, shared_kv, "layer 1: keys and values of another block"),
     FLAG_OF(DecoderLayer, chunks, "layer 1: chunks"), FLAG_OF(DecoderLayer, no_qk_norm, "layer 1: norm of queries and keys"),
-    FLAG_OF(DecoderLayer, no_sinks, "layer 1: attention sinks"), FLAG_OF(DecoderLayer, no_ffn, "layer 1: feed-forward layer"), { 0 },
+    FLAG_OF(DecoderLayer, no_sinks, "layer 1: attention sinks"), FLAG_OF(DecoderLayer, no_out_bias, "layer 1: bias after attention"), FLAG_OF(DecoderLayer, no_ffn, "layer 1: feed-forward layer"), { 0 },
 },
 of_rope[] = {
     REAL_OF(RopeScaling, base, "layer 1: rope base"), REAL_OF(RopeScaling, factor, "layer 1: rope factor"), REAL_OF(RopeScaling, attention, "layer 1: rope attention_factor"),
@@ -55,7 +55,7 @@ of_rope[] = {
 },
 of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), { 0 } },
 of_moe[] = {
-    WHOLE_OF(Moe, n_experts, "experts"), WHOLE_OF(Moe, top_k, "experts of a token"), WHOLE_OF(Moe, hidden, "width of an expert"),
+    WHOLE_OF(Moe, n_experts, "experts"), WHOLE_OF(Moe, top_k, "experts of a token"), WHOLE_OF(Moe, hidden, "width of an expert"), WHOLE_OF(Moe, latent, "width of what experts read"),
     REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
     REAL_OF(Moe, shared_factor, "factor of shared experts"), WHOLE_OF(Moe, n_groups, "groups of experts"), WHOLE_OF(Moe, top_groups, "groups of a token"),
     WHOLE_OF(Moe, shared_hidden, "shared experts' width"), FLAG_OF(Moe, is_plain, "gate of experts"), FLAG_OF(Moe, weigh_inputs, "what experts read"),

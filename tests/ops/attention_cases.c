@@ -166,7 +166,7 @@ const OpCase attention_cases[] = {
     { "attention with alibi, long", build_attention, .attrs = ATTENTION(.causal = true, .alibi = 8), .n = { 1, 150, 150, 3, 1, 16 },
       .large = { 1, 1024, 1024, 12, 1, 64 } },
     { "attention with alibi, shared keys, documents and a window", build_attention,
-      .attrs = ATTENTION(.causal = true, .alibi = 3.5, .window = 60), .n = { 2, 100, 100, 2, 3, 16, 1 } },
+      .attrs = ATTENTION(.causal = true, .alibi = 3.5, .alibi_scale = 0.4, .window = 60), .n = { 2, 100, 100, 2, 3, 16, 1 } },
     { "attention with alibi and dropout", build_attention, .attrs = ATTENTION(.causal = true, .alibi = 6, .dropout = 0.2, .salt = 2, .scale = 0.7),
       .n = { 1, 70, 70, 1, 5, 20 } },
     { "attention with alibi of one token", build_attention, .attrs = ATTENTION(.causal = true, .alibi = 8),

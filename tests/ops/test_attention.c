@@ -87,12 +87,16 @@ TEST(slopes_of_alibi_halve_from_head_to_head)
                                    0.03125, 0.015625, 0.0078125, 0.00390625 },
                         of_5[] = { 0.25, 0.0625, 0.015625, 0.00390625, 0.5 },
                         of_3[] = { 0.0625, 0.00390625, 0.25 };
-    for (int h = 0; h < 8; h++) assert_close(alibi_slope(8, h, 8), of_8[h], 1e-15);
-    for (int h = 0; h < 5; h++) assert_close(alibi_slope(8, h, 5), of_5[h], 1e-15);
-    for (int h = 0; h < 3; h++) assert_close(alibi_slope(8, h, 3), of_3[h], 1e-15);
-    assert_close(alibi_slope(8, 0, 1), of_8[7], 1e-15);
-    assert_close(alibi_slope(8, 9, 12), 0.3535533905932738, 1e-15);
-    assert_close(alibi_slope(16, 0, 4), 0.0625, 1e-15);
+    for (int h = 0; h < 8; h++)
+        assert_close(alibi_slope(&(Attention){ .alibi = 8 }, h, 8), of_8[h], 1e-15);
+    for (int h = 0; h < 5; h++)
+        assert_close(alibi_slope(&(Attention){ .alibi = 8 }, h, 5), of_5[h], 1e-15);
+    for (int h = 0; h < 3; h++)
+        assert_close(alibi_slope(&(Attention){ .alibi = 8 }, h, 3), of_3[h], 1e-15);
+    assert_close(alibi_slope(&(Attention){ .alibi = 8 }, 0, 1), of_8[7], 1e-15);
+    assert_close(alibi_slope(&(Attention){ .alibi = 8 }, 9, 12), 0.3535533905932738, 1e-15);
+    assert_close(alibi_slope(&(Attention){ .alibi = 16 }, 0, 4), 0.0625, 1e-15);
+    assert_close(alibi_slope(&(Attention){ .alibi = 8, .alibi_scale = 0.5 }, 1, 8), 0.125, 1e-15);
 }
 
 TEST(attention_of_queries_behind_the_first_key)

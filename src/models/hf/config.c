@@ -15,6 +15,8 @@ static Error *read_activation(HfReading *r)
                   { "gelu_fast", ACTIVATE_GELU_TANH },
                   { "gelu_accurate", ACTIVATE_GELU_TANH },
                   { "gelu_pytorch_tanh", ACTIVATE_GELU_TANH },
+                  { "gelu_python_tanh", ACTIVATE_GELU_TANH },
+                  { "quick_gelu", ACTIVATE_QUICK_GELU },
                   { "silu", ACTIVATE_SILU },
                   { "swish", ACTIVATE_SILU },
                   { "relu", ACTIVATE_RELU },
@@ -32,14 +34,15 @@ static Error *read_activation(HfReading *r)
     if (!name) name = f->activation;
     /* the first Gemma files say gelu in hidden_act, and mean the form with tanh */
     if (of_gemma && !is_newer && !strcmp(name, "gelu")) name = f->activation;
-    for (size_t i = 0; i < sizeof names / sizeof *names - !f->xielu; i++)
+    const char *known = "known are";
+    for (size_t i = 0; i < sizeof names / sizeof *names - !f->xielu; i++) {
         if (!strcmp(names[i].name, name)) {
             r->d->activation = names[i].activation;
             return NULL;
         }
-    return hf_unknown(r, key,
-                      "known are gelu, gelu_python, gelu_new, gelu_fast, gelu_accurate, "
-                      "gelu_pytorch_tanh, silu, swish, relu, relu2");
+        known = arena_printf(r->arena, "%s%s %s", known, i ? "," : "", names[i].name);
+    }
+    return hf_unknown(r, key, known);
 }
 
 /* Its gates are bounded, always by the same numbers. */
@@ -71,6 +74,13 @@ static const Norm *norm_of(HfReading *r, int64_t width)
     return arena_copy(r->arena, &n, sizeof n);
 }
 
+static const Norm *head_norm_of(HfReading *r)
+{
+    Norm n = *norm_of(r, r->d->head_width);
+    n.has_bias &= !r->family->norm_by_head;
+    return arena_copy(r->arena, &n, sizeof n);
+}
+
 /* What a key decides, if it counts in the class. */
 static bool option(bool counts, const bool *given, bool otherwise)
 {
@@ -91,8 +101,8 @@ static void read_norms(HfReading *r)
     if (behind) d->attention_post_norm = d->ffn_post_norm = n;
     if (f->norm_inside) d->inner_norm = n;
     const bool asked = (f->keys.use_qk_norm && r->c.use_qk_norm) ||
-                       option(f->keys.qk_layernorm, r->c.qk_layernorm, true);
-    if (f->qk_norm || asked) d->qk_norm = norm_of(r, d->head_width);
+                       option(f->keys.qk_layernorm, r->c.qk_layernorm, f->qk_layernorm);
+    if (f->qk_norm || asked) d->qk_norm = head_norm_of(r);
     d->qkv_clip = f->keys.clip_qkv && r->c.clip_qkv ? *r->c.clip_qkv : 0;
     d->qk_norm_by_head = f->norm_by_head && d->qk_norm;
     if (f->qk_norm_width) d->qk_norm_width = norm_of(r, d->head_width * d->n_head_q);

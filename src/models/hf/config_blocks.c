@@ -51,8 +51,6 @@ Error *hf_read_blocks(HfReading *r)
             return hf_unknown(r, "hybrid_override_pattern", "each letter is one of M, E, * and -");
     }
     r->d->n_layer = (int64_t)strlen(r->blocks);
-    if (c->moe_latent_size)
-        return hf_unknown(r, "moe_latent_size", "only null is: experts read the stream itself");
     if (strchr(r->blocks, 'E') && c->mlp_bias && *c->mlp_bias)
         return hf_unknown(r, "mlp_bias", "only false is beside mixtures: shared experts have none");
     return NULL;

@@ -217,6 +217,7 @@ Error *hf_read_moe(HfReading *r)
                                   : read_plain_router(r, m));
     if (m->top_k > m->n_experts)
         return hf_unknown(r, "num_experts_per_tok", "it is more than there are experts");
+    if (r->family->one_layer && r->c.moe_latent_size) m->latent = *r->c.moe_latent_size;
     r->d->moe = m;
     return NULL;
 }

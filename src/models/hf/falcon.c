@@ -2,6 +2,10 @@
 #include "models/hf/config_parts.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
+#include <math.h>
+
+/* The least slope is 2 to minus that. */
+#define ALIBI 8
 
 typedef struct Options {
     bool alibi, new_decoder_architecture, multi_query, parallel_attn, bias;
@@ -64,7 +68,6 @@ static Error *read_options(HfReading *r)
     HfConfig *c = &r->c;
     const Options *o = r->own;
     const bool is_new = o->new_decoder_architecture;
-    if (o->alibi) return hf_unknown(r, "alibi", "only false is: positions turn");
     TRY(is_new ? check_new(r, o) : check_old(r, o));
     int64_t *hidden = NEW(r->arena, int64_t);
     *hidden = o->ffn_hidden_size ? *o->ffn_hidden_size : 4 * c->hidden_size;
@@ -75,6 +78,16 @@ static Error *read_options(HfReading *r)
     c->hidden_act = o->activation;
     c->use_bias = &o->bias;
     r->d->residual = residual_of(o);
+    return NULL;
+}
+
+/* Distances are added to the products of queries and keys, which are scaled afterwards. */
+static Error *adjust(HfReading *r)
+{
+    const Options *o = r->own;
+    if (!o->alibi) return NULL;
+    r->d->alibi = ALIBI;
+    r->d->alibi_scale = 1 / sqrt((double)r->d->head_width);
     return NULL;
 }
 
@@ -91,7 +104,7 @@ static void write_options(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "num_kv_heads", d->n_head_kv);
     hf_put_text(t, "activation", hf_activation_name(d));
     hf_put_bool(t, "bias", d->ffn_bias);
-    hf_put_bool(t, "alibi", false);
+    hf_put_bool(t, "alibi", d->alibi > 0);
     hf_put_bool(t, "new_decoder_architecture", is_new);
     hf_put_bool(t, "multi_query", !is_new && d->n_head_kv == 1);
     hf_put_bool(t, "parallel_attn", d->residual != RESIDUAL_SERIAL);
@@ -101,6 +114,8 @@ static void write_options(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_layers(t, d, f);
 }
 
-const HfDialect hf_falcon = {
-    .fields = fields, .size = sizeof(Options), .read = read_options, .write = write_options
-};
+const HfDialect hf_falcon = { .fields = fields,
+                              .size = sizeof(Options),
+                              .read = read_options,
+                              .adjust = adjust,
+                              .write = write_options };

@@ -41,7 +41,8 @@ typedef struct HfDialect {
 
 extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt, hf_dbrx, hf_llama4,
     hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_iquestcoder, hf_mimo_v2, hf_sarvam_moe,
-    hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass, hf_kimi_linear, hf_olmo_hybrid;
+    hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass, hf_kimi_linear, hf_olmo_hybrid,
+    hf_gpt_neox_japanese;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -53,7 +54,7 @@ typedef struct HfKeys {
     bool scale_depth; /* of what all layers add together, beside those of embeddings and logits */
     bool logit_scale, use_parallel_residual;
     bool use_qk_norm;  /* of each head, before rope */
-    bool qk_layernorm; /* likewise, unless it is false */
+    bool qk_layernorm; /* likewise */
     bool clip_qkv;
     bool use_sliding_window;
     bool topk_method; /* scores are a softmax, and it says whether experts have groups */
@@ -120,7 +121,7 @@ typedef struct HfFamily {
     /* What the class computes. */
     bool qkv_bias;      /* whatever config.json says */
     bool qk_norm;       /* of each head, before rope */
-    bool norm_by_head;  /* those have weights of their own, as rows of a matrix */
+    bool norm_by_head;  /* those have weights of their own, and no biases */
     bool qk_norm_width; /* of all heads together */
     bool norm_inside;   /* of what the last products of attention and feed-forward layers read */
     bool norm_after_rope;
@@ -236,7 +237,7 @@ typedef struct HfFamily {
     const char *window_key;                           /* NULL: sliding_window */
     const char *shared_width_key; /* of the expert that every token goes through, if it is given */
     const char *activation, *activation_key; /* NULL: hidden_act */
-    bool is_tied, norm_topk_prob;
+    bool is_tied, norm_topk_prob, qk_layernorm;
     const char *dropout_key, *embedding_dropout_key; /* NULL: the class has none there */
     double dropout;                                  /* attention's, too */
 } HfFamily;

@@ -63,6 +63,14 @@ const HfName hf_cohere_names[] = {
     { 0 },
 };
 
+const HfName hf_stablelm_names[] = {
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.norms.#.*",
+      HF_HEAD_TENSORS },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_layernorm.norms.#.*",
+      HF_HEAD_TENSORS },
+    { 0 },
+};
+
 /* clang-format off */
 #define EXPERTS_BY_NUMBER \
     { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.experts.#.w1.*", HF_EXPERTS }, \
@@ -105,23 +113,30 @@ const HfName hf_starcoder_names[] = {
     { 0 },
 };
 
-const HfName hf_neox_names[] = {
-    { "transformer.wte.*", "gpt_neox.embed_in.*", HF_SAME },
-    { "transformer.h.%.attention_norm.*", "gpt_neox.layers.%.input_layernorm.*", HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "gpt_neox.layers.%.post_attention_layernorm.*", HF_SAME },
-    { "transformer.h.%.attn.q_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
-      HF_HEAD_QUERIES },
-    { "transformer.h.%.attn.k_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
-      HF_HEAD_KEYS },
-    { "transformer.h.%.attn.v_attn.*", "gpt_neox.layers.%.attention.query_key_value.*",
-      HF_HEAD_VALUES },
-    { "transformer.h.%.attn.c_proj.*", "gpt_neox.layers.%.attention.dense.*", HF_SAME },
-    { "transformer.h.%.mlp.c_fc.*", "gpt_neox.layers.%.mlp.dense_h_to_4h.*", HF_SAME },
-    { "transformer.h.%.mlp.c_proj.*", "gpt_neox.layers.%.mlp.dense_4h_to_h.*", HF_SAME },
-    { "transformer.lm_head_norm.*", "gpt_neox.final_layer_norm.*", HF_SAME },
-    { "transformer.lm_head.*", "embed_out.*", HF_SAME },
+/* clang-format off */
+#define NEOX(model) \
+    { "transformer.wte.*", model ".embed_in.*", HF_SAME }, \
+    { "transformer.h.%.attention_norm.*", model ".layers.%.input_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.ffn_norm.*", model ".layers.%.post_attention_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.attn.q_attn.*", model ".layers.%.attention.query_key_value.*", HF_HEAD_QUERIES }, \
+    { "transformer.h.%.attn.k_attn.*", model ".layers.%.attention.query_key_value.*", HF_HEAD_KEYS }, \
+    { "transformer.h.%.attn.v_attn.*", model ".layers.%.attention.query_key_value.*", HF_HEAD_VALUES }, \
+    { "transformer.h.%.attn.c_proj.*", model ".layers.%.attention.dense.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_fc.*", model ".layers.%.mlp.dense_h_to_4h.*", HF_SAME }, \
+    { "transformer.h.%.mlp.c_proj.*", model ".layers.%.mlp.dense_4h_to_h.*", HF_SAME }, \
+    { "transformer.lm_head_norm.*", model ".final_layer_norm.*", HF_SAME }, \
+    { "transformer.lm_head.*", "embed_out.*", HF_SAME }
+/* clang-format on */
+
+const HfName hf_neox_names[] = { NEOX("gpt_neox"), { 0 } };
+
+const HfName hf_neox_japanese_names[] = {
+    { "transformer.h.%.attn.c_proj.bias", "gpt_neox_japanese.layers.%.attention.dense_bias",
+      HF_SAME },
+    NEOX("gpt_neox_japanese"),
     { 0 },
 };
+#undef NEOX
 
 const HfName hf_glm_names[] = {
     { "transformer.h.%.mlp.W.*", "model.layers.%.mlp.gate_up_proj.*", HF_FIRST_HALF },
@@ -305,6 +320,8 @@ const HfName hf_nemotron_h_names[] = {
     { "transformer.h.%.mlp.router.balance", "backbone.layers.%.mixer.gate.e_score_correction_bias",
       HF_SAME },
     { "transformer.h.%.mlp.router.*", "backbone.layers.%.mixer.gate.*", HF_SAME },
+    { "transformer.h.%.mlp.latent_in.*", "backbone.layers.%.mixer.fc1_latent_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.latent_out.*", "backbone.layers.%.mixer.fc2_latent_proj.*", HF_SAME },
     { "transformer.h.%.mlp.experts.c_fc.*", "backbone.layers.%.mixer.experts.#.up_proj.*",
       HF_EXPERTS },
     { "transformer.h.%.mlp.experts.c_proj.*", "backbone.layers.%.mixer.experts.#.down_proj.*",
@@ -611,6 +628,8 @@ const HfName hf_falcon_names[] = {
 
 const HfName hf_phi_names[] = {
     { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.dense.*", HF_SAME },
+    { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.*", HF_SAME },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_layernorm.*", HF_SAME },
     { "transformer.h.%.mlp.c_fc.*", "model.layers.%.mlp.fc1.*", HF_SAME },
     { "transformer.h.%.mlp.c_proj.*", "model.layers.%.mlp.fc2.*", HF_SAME },
     { "transformer.lm_head_norm.*", "model.final_layernorm.*", HF_SAME },

@@ -67,6 +67,7 @@ typedef enum HfLayout {
     HF_ROW,           /* a vector as the one row of a matrix */
     HF_OF_HEADS,      /* as [1 1 n 1] */
     HF_HEAD_ROWS,     /* likewise, as a row for each head */
+    HF_HEAD_TENSORS,  /* a vector as a tensor for each head */
     HF_OF_TWO_NORMS,  /* the same, where RESIDUAL_TWO_NORMS is */
     HF_GROUP_QUERIES, /* rows of one tensor: for each key head its queries, the key, the value */
     HF_GROUP_KEYS,
@@ -86,16 +87,17 @@ typedef struct HfName {
 /* Tables of names, each ends with an empty row: those that most classes have, GPT-2's, those of
  * classes of their own, and what others call otherwise. */
 extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], hf_plain_names[],
-    hf_fused_names[], hf_starcoder_names[], hf_neox_names[], hf_glm_names[], hf_sigmoid_names[],
-    hf_latent_names[], hf_hy_v3_names[], hf_flint_names[], hf_mimo_v2_names[], hf_kolibri_names[],
-    hf_afmoe_names[], hf_shared_names[], hf_qwen3_next_names[], hf_qwen3_5_names[],
-    hf_bamba_names[], hf_lfm2_names[], hf_mamba2_names[], hf_nemotron_h_names[],
-    hf_granite_hybrid_names[], hf_gpt_oss_names[], hf_apertus_names[], hf_gpt2_names[],
-    hf_cohere_names[], hf_granitemoe_names[], hf_hunyuan_names[], hf_hunyuan_moe_names[],
-    hf_ernie_moe_names[], hf_falcon_names[], hf_phi_names[], hf_gptj_names[], hf_exaone_moe_names[],
-    hf_bigcode_names[], hf_exaone_names[], hf_gpt_neo_names[], hf_bloom_names[], hf_mpt_names[],
-    hf_opt_names[], hf_granite_swa_names[], hf_granitemoe_swa_names[], hf_hyperclovax_names[],
-    hf_persimmon_names[], hf_codegen_names[], hf_llama4_names[], hf_gemma4_names[], hf_dbrx_names[],
-    hf_nanochat_names[], hf_mamba_names[], hf_jamba_names[], hf_sarvam_names[], hf_lfm3_names[],
-    hf_biogpt_names[], hf_bitnet_names[], hf_kimi_names[], hf_olmo_hybrid_names[];
+    hf_fused_names[], hf_starcoder_names[], hf_neox_names[], hf_neox_japanese_names[],
+    hf_glm_names[], hf_sigmoid_names[], hf_latent_names[], hf_hy_v3_names[], hf_flint_names[],
+    hf_mimo_v2_names[], hf_kolibri_names[], hf_afmoe_names[], hf_shared_names[],
+    hf_qwen3_next_names[], hf_qwen3_5_names[], hf_bamba_names[], hf_lfm2_names[], hf_mamba2_names[],
+    hf_nemotron_h_names[], hf_granite_hybrid_names[], hf_gpt_oss_names[], hf_apertus_names[],
+    hf_gpt2_names[], hf_cohere_names[], hf_stablelm_names[], hf_granitemoe_names[],
+    hf_hunyuan_names[], hf_hunyuan_moe_names[], hf_ernie_moe_names[], hf_falcon_names[],
+    hf_phi_names[], hf_gptj_names[], hf_exaone_moe_names[], hf_bigcode_names[], hf_exaone_names[],
+    hf_gpt_neo_names[], hf_bloom_names[], hf_mpt_names[], hf_opt_names[], hf_granite_swa_names[],
+    hf_granitemoe_swa_names[], hf_hyperclovax_names[], hf_persimmon_names[], hf_codegen_names[],
+    hf_llama4_names[], hf_gemma4_names[], hf_dbrx_names[], hf_nanochat_names[], hf_mamba_names[],
+    hf_jamba_names[], hf_sarvam_names[], hf_lfm3_names[], hf_biogpt_names[], hf_bitnet_names[],
+    hf_kimi_names[], hf_olmo_hybrid_names[];
 #endif

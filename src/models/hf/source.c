@@ -266,6 +266,10 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
     s->column_stride = 1;
     s->size[0] = rows, s->size[1] = width;
     s->row_stride = width;
+    if (layout == HF_HEAD_TENSORS) {
+        s->part_rows = s->size[0] = d->head_width;
+        return;
+    }
     if (layout >= HF_SHARD_QUERIES) {
         place_shard(s, layout, rows, width);
         return;
@@ -333,6 +337,19 @@ int64_t hf_source_row(const HfSource *s, int64_t row)
     return s->base + row * s->row_stride;
 }
 
+int64_t hf_source_place(const HfSource *s, int64_t expert, int64_t row, int64_t *tensor)
+{
+    *tensor = s->part_rows ? row / s->part_rows : s->part_stride ? 0 : expert;
+    const int64_t within = s->part_rows ? row % s->part_rows : row;
+    return expert * s->part_stride + hf_source_row(s, within);
+}
+
+/* How many tensors a parameter is in. */
+static int64_t tensors_of(const Decoder *d, HfLayout layout, const int64_t *size)
+{
+    return layout == HF_EXPERTS ? size[0] : layout == HF_HEAD_TENSORS ? size[0] / d->head_width : 1;
+}
+
 Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *param, int n_dims,
                  const int64_t *size, HfSource *out)
 {
@@ -344,7 +361,7 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             if (!fits(n->ours, param, &layer, &rest)) continue;
             const bool of_two = n->layout == HF_OF_TWO_NORMS;
             if (of_two && d->residual != RESIDUAL_TWO_NORMS) continue;
-            *out = (HfSource){ .n_tensors = n->layout == HF_EXPERTS ? size[0] : 1 };
+            *out = (HfSource){ .n_tensors = tensors_of(d, n->layout, size) };
             out->tensor = NEW_N(a, const char *, out->n_tensors);
             for (int64_t e = 0; e < out->n_tensors; e++)
                 out->tensor[e] = filled(a, n->theirs, layer, e, rest);

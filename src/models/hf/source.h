@@ -26,7 +26,7 @@ extern const HfShared hf_shared[]; /* ends with an empty one */
 
 /* Where a parameter lies in the tensors of a file. */
 typedef struct HfSource {
-    const char **tensor; /* names: one, or one for each expert */
+    const char **tensor; /* names: one, or one for each expert, or for each head */
     int64_t n_tensors;
     int n_dims; /* of each of them */
     int64_t size[MAX_DIMS];
@@ -34,6 +34,7 @@ typedef struct HfSource {
      * vector is a column. */
     int64_t base, row_stride, column_stride;
     int64_t part_stride; /* from one expert to the next, where one tensor has all; 0: else */
+    int64_t part_rows;   /* so many rows are a tensor each; 0: all are one */
     /* Where `head` is not 0, so many rows are a head, heads are `head_stride` rows apart, and of
      * the features of one so many turn, in pairs that lie side by side or not. */
     int64_t head, head_stride, turning;
@@ -45,7 +46,10 @@ typedef struct HfSource {
     bool swapped; /* the second half of a head comes first */
 } HfSource;
 
-/* The element of the tensor that the row begins with. */
+/* The element that a row of an expert begins with, and which tensor it is in; of what has no
+ * experts `expert` is 0. */
+int64_t hf_source_place(const HfSource *s, int64_t expert, int64_t row, int64_t *tensor);
+/* The element of the tensor that the row, one of its own, begins with. */
 int64_t hf_source_row(const HfSource *s, int64_t row);
 
 /* Of a model with the heads of `d`. An error when the family has no place for such a parameter. */

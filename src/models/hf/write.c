@@ -43,7 +43,10 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     const HfFamily *closest = hf_family_find(d->unused_positions    ? "opt"
                                              : d->learned_positions ? "gpt2"
                                                                     : "llama");
-    if (d->alibi > 0) closest = hf_family_find(d->embedding_norm ? "bloom" : "mpt");
+    if (d->alibi > 0)
+        closest = hf_family_find(d->embedding_norm    ? "bloom"
+                                 : d->alibi_scale > 0 ? "falcon"
+                                                      : "mpt");
     if (d->moe) closest = hf_family_find("mixtral");
     if (d->moe && d->attention_sinks) closest = hf_family_find("gpt_oss");
     if (d->latent) closest = hf_family_find(d->moe ? "deepseek_v3" : "youtu");

@@ -6,9 +6,8 @@
 
 const char *hf_activation_name(const Decoder *d)
 {
-    static const char *const names[] = {
-        "gelu", "gelu_pytorch_tanh", "silu", "relu", "relu2", "xielu", "silu"
-    };
+    static const char *const names[] = { "gelu",  "gelu_pytorch_tanh", "silu",  "relu",
+                                         "relu2", "quick_gelu",        "xielu", "silu" };
     return names[d->activation];
 }
 

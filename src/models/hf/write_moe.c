@@ -38,6 +38,7 @@ static void put_shared_router(Text *t, const Decoder *d, const HfFamily *f)
     if (f->shared_key)
         hf_put_int(t, f->shared_key, f->shared_width_key ? 1 : m->shared_hidden / m->hidden);
     if (f->shared_width_key) hf_put_int(t, f->shared_width_key, m->shared_hidden);
+    if (f->one_layer) hf_put_optional_int(t, "moe_latent_size", m->latent);
     hf_put_int(t, "num_experts_per_tok", m->top_k);
     hf_put_int(t, "moe_intermediate_size", m->hidden);
     if (f->first_sparse_key) hf_put_int(t, f->first_sparse_key, first_sparse(d));
