@@ -85,11 +85,13 @@ __device__ static void put_keys(const uint32_t *order, int64_t n_keys, uint32_t 
     for (int64_t i = kept + lane; i < n; i += WARP) to[i] = -1;
 }
 
-/* in: queries, keys, weights, documents; out: indices; scratch: a number for each query and key. */
+/* Queries from number[0] on. in: queries, keys, weights, documents; out: indices; scratch: a number
+ * for each key of each of these queries. */
 KERNEL(select_keys_kernel, THREADS)
 {
-    const int64_t n_keys = c.in[1].size[1], row = blockIdx.x, b = row / c.in[0].size[1];
-    uint32_t *order = (uint32_t *)c.scratch + row * n_keys;
+    const int64_t n_keys = c.in[1].size[1], row = c.number[0] + blockIdx.x,
+                  b = row / c.in[0].size[1];
+    uint32_t *order = (uint32_t *)c.scratch + blockIdx.x * n_keys;
     for (int64_t j = threadIdx.x / WARP; j < n_keys; j += THREADS / WARP) {
         const uint32_t mine = sees(c, row, b, j) ? order_of(c, row, b, j) : 0;
         if (threadIdx.x % WARP == 0) order[j] = mine;

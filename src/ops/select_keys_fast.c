@@ -1,13 +1,14 @@
 /* select_keys_fast.c - the keys that a lightning indexer scores highest.
  *
- * A task is a query. Its scores are written down, and a key counts if its score is above the n-th
- * highest, which is found by its four bytes from the first to the last. */
+ * A task is a query, or, where threads are more than queries, some keys of one. Its scores are
+ * written down, and a key counts if its score is above the n-th highest, which is found by its four
+ * bytes from the first to the last. */
 #include "ops/kernels.h"
 #include "ops/select_keys.h"
 #include "ops/vector/chunks.h"
 #include <string.h>
 
-enum { BYTES = 256 };
+enum { BYTES = 256, KEYS_PER_TASK = 512 };
 
 typedef struct Rows {
     const Launch *l;
@@ -103,9 +104,10 @@ INLINE float score_of(const Rows *r, const Room *m, int64_t key, Dtype of)
     return vec_sum(score);
 }
 
-NOINLINE void score_all(const Rows *r, const Room *m, int64_t first, int64_t n)
+/* Of the seen keys [from, to), which are those of a sequence from `first` on. */
+NOINLINE void score_all(const Rows *r, const Room *m, int64_t first, int64_t from, int64_t to)
 {
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = from; i < to; i++) {
         const int64_t key = first + m->key[i];
         m->order[i] =
             score_order(r->k->dtype == BF16 ? score_of(r, m, key, BF16) : score_of(r, m, key, F32));
@@ -133,25 +135,57 @@ static void keep_highest(int64_t n, int64_t most, const uint32_t *order, int32_t
     }
 }
 
+/* The scores of one query, which threads share. */
+typedef struct Shared {
+    const Rows *r;
+    const Room *m;
+    int64_t first, n;
+} Shared;
+
+static void score_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Shared *w = arg;
+    const Range keys = chunk(w->n, KEYS_PER_TASK, i);
+    score_all(w->r, w->m, w->first, keys.from, keys.to);
+}
+
+/* `pool`: the threads that share the scores; NULL: the caller does them. */
+static void select_of_query(const Rows *r, Room *m, int64_t row, struct Pool *pool)
+{
+    const int64_t first = row / r->n_query * r->n_key;
+    int64_t n = find_seen(r, row, m->key);
+    if (n > r->n) {
+        Shared w = { r, m, first, n };
+        load_query(r, row, m);
+        if (pool)
+            pool_run(pool, chunk_count(n, KEYS_PER_TASK), score_task, &w);
+        else
+            score_all(r, m, first, 0, n);
+        keep_highest(n, r->n, m->order, m->key);
+        n = r->n;
+    }
+    int32_t *to = (int32_t *)r->l->out[0].data + row * r->n;
+    for (int64_t i = 0; i < r->n; i++) to[i] = i < n ? m->key[i] : -1;
+}
+
 static void task(void *arg, int64_t row, int thread)
 {
     const Rows *r = arg;
     Room m = room_of(r, thread);
-    int64_t n = find_seen(r, row, m.key);
-    if (n > r->n) {
-        load_query(r, row, &m);
-        score_all(r, &m, row / r->n_query * r->n_key, n);
-        keep_highest(n, r->n, m.order, m.key);
-        n = r->n;
-    }
-    int32_t *to = (int32_t *)r->l->out[0].data + row * r->n;
-    for (int64_t i = 0; i < r->n; i++) to[i] = i < n ? m.key[i] : -1;
+    select_of_query(r, &m, row, NULL);
 }
 
 static int run(const Launch *l)
 {
     Rows r = rows_of(l);
-    pool_run(l->stream->pool, r.q->size[0] * r.n_query, task, &r);
+    struct Pool *pool = l->stream->pool;
+    const int64_t n = r.q->size[0] * r.n_query;
+    Room m = room_of(&r, 0);
+    if (n >= pool_size(pool))
+        pool_run(pool, n, task, &r);
+    else
+        for (int64_t row = 0; row < n; row++) select_of_query(&r, &m, row, pool);
     return KERNEL_OK;
 }
 

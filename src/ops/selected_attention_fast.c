@@ -1,7 +1,7 @@
 /* selected_attention_fast.c - attention to the keys of a list, one query after the other: keys and
  * values are read where they lie, those of the list alone.
  *
- * A task of the forward pass is some queries of a head of keys, one of the gradient all of them, so
+ * A task of the forward pass is some rows of a head of keys, one of the gradient all of them, so
  * that what they add to a key is added in one order. */
 #include "ops/dropout_mask.h"
 #include "ops/kernels.h"
@@ -10,7 +10,7 @@
 #include "ops/vector/vector_math.h"
 #include <string.h>
 
-enum { QUERIES_PER_TASK = 16, AT_ONCE = 4 };
+enum { ROWS_PER_TASK = 16, AT_ONCE = 4 };
 
 typedef struct Rows {
     const Launch *l;
@@ -228,13 +228,13 @@ static void forward_task(void *arg, int64_t i, int thread)
     const Work *work = arg;
     const Rows *w = &work->rows;
     const int64_t head = i / work->tasks_of_head, b = head / w->n_group, g = head % w->n_group;
-    const Range r = chunk(w->n_query, QUERIES_PER_TASK, i % work->tasks_of_head);
+    const Range rows = chunk(w->n_query * w->n_repeat, ROWS_PER_TASK, i % work->tasks_of_head);
     float *query = (float *)((char *)w->l->scratch + w->thread_bytes * (size_t)thread);
-    for (int64_t s = r.from; s < r.to; s++) {
+    for (int64_t row = rows.from; row < rows.to; row++) {
         int64_t n;
+        const int64_t s = row / w->n_repeat, at = row_at(w, b, s, g, row % w->n_repeat);
         const int32_t *list = list_of(w, b, s, &n);
-        for (int64_t k = 0; k < w->n_repeat; k++)
-            attend(w, b, g, row_at(w, b, s, g, k), list, n, query, query + 2 * w->width);
+        attend(w, b, g, at, list, n, query, query + 2 * w->width);
     }
 }
 
@@ -244,7 +244,7 @@ static int forward(const Launch *l)
     if (!lists_fit(&w.rows)) return KERNEL_BAD_INDEX;
     w.rows.thread_bytes = forward_bytes(&w.rows);
     if (w.rows.a->dropout > 0) w.rows.dropout_key = dropout_key(l->now, w.rows.a->salt);
-    w.tasks_of_head = chunk_count(w.rows.n_query, QUERIES_PER_TASK);
+    w.tasks_of_head = chunk_count(w.rows.n_query * w.rows.n_repeat, ROWS_PER_TASK);
     pool_run(l->stream->pool, w.rows.q->size[0] * w.rows.n_group * w.tasks_of_head, forward_task,
              &w);
     return KERNEL_OK;
