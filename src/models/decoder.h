@@ -38,6 +38,8 @@ typedef struct DecoderLayer {
     int64_t head_width, n_head_kv;          /* of its attention alone; 0: as of the model */
     bool keys_as_values;     /* values are what the product of keys gives, in front of norms
                                 and of what turns */
+    bool shared_index;       /* its attention sees the keys that the indexer of an earlier
+                                block selected, and it has none */
     bool shared_kv;          /* its attention reads the keys and values of an earlier block,
                                 decoder_keys_of, and makes none */
     const RopeScaling *rope; /* applied in order to queries and keys */
@@ -62,6 +64,14 @@ typedef struct Latent {
     int64_t value_width;
     const Norm *key_norm, *query_norm; /* of the vectors; there always where those are */
 } Latent;
+
+/* A token sees at most top_k earlier tokens, itself included: those that an indexer of narrow
+ * heads, which share a key, scores highest (models/decoder_sparse.c). As many of its features turn
+ * as of the latent ones. */
+typedef struct SparseAttention {
+    int64_t heads, width, top_k;
+    const Norm *norm; /* a layer norm of its keys; there always */
+} SparseAttention;
 
 /* Attention whose heads keep a matrix of what they have read, by the gated delta rule
  * (ops/gated_delta.h). Neighbouring heads of values share one of keys. Kimi Delta Attention (Kimi
@@ -185,6 +195,8 @@ typedef struct Decoder {
     bool attention_sinks; /* each query head has a learned logit in its softmax that has no value */
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
                              else each query head has a key head, and rope turns `turning` */
+    const SparseAttention *sparse;      /* of latent attention with a query_rank; NULL: a token sees
+                                           all earlier ones */
     const LinearAttention *linear;      /* NULL: no layer is linear, or all such are `selective` */
     const Selective *selective;         /* linear layers are of this kind; NULL: of `linear` */
     const Multipliers *multipliers;     /* NULL: all are 1 */

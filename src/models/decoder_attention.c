@@ -13,7 +13,9 @@
 #include "ops/reshape.h"
 #include "ops/rope.h"
 #include "ops/scale_heads.h"
+#include "ops/selected_attention.h"
 #include "ops/sigmoid_gate.h"
+#include <string.h>
 
 const char *const attention_gates[] = { "none", "head", "feature", NULL };
 
@@ -39,7 +41,7 @@ static Value *rotary_table(Build *b, const RopeScaling *s, int64_t width, bool g
     return v;
 }
 
-static Value *transform(Build *b, const DecoderLayer *layer, Value *x, bool is_query)
+Value *decoder_turned(Build *b, const DecoderLayer *layer, Value *x, bool is_query)
 {
     for (int64_t i = 0; i < layer->n_rope; i++) {
         const RopeScaling *s = &layer->rope[i];
@@ -57,11 +59,13 @@ Value *decoder_cache(Build *b, const char *name, const Value *x, int n_dims, con
     return graph_cache(b->g, graph_name(b->g, name), x->dtype, n_dims, dims);
 }
 
-static Value *cached(Build *b, const char *name, Value *x)
+Value *decoder_cached(Build *b, const char *name, Value *x)
 {
     if (!b->f->cache_length) return x;
-    const Dim d[] = { x->dim[0], { .size = b->f->cache_length }, x->dim[2], x->dim[3] };
-    return cache_write(b->g, decoder_cache(b, name, x, 4, d), x);
+    Dim d[MAX_DIMS];
+    memcpy(d, x->dim, sizeof d);
+    d[1] = (Dim){ .size = b->f->cache_length };
+    return cache_write(b->g, decoder_cache(b, name, x, x->n_dims, d), x);
 }
 
 /* One of queries and keys, not yet split into heads. */
@@ -179,11 +183,21 @@ static Value *gated(Build *b, Value *o, Value *x)
     return reshape(g, "bsno->bs(no)", NULL, flat);
 }
 
-/* What heads give, with the place beside all keys that they may have. */
+/* Of the keys that an indexer has selected. */
+static Value *attended_to(Build *b, Value *q, Value *k, Value *v, Value *selected,
+                          const Attention *attrs)
+{
+    const SelectedAttention own = { attrs->scale, attrs->dropout, attrs->salt };
+    return selected_attention(b->g, q, k, v, selected, &own);
+}
+
+/* What heads give, with the place beside all keys that they may have. `selected` is NULL where all
+ * earlier keys count. */
 static Value *attended(Build *b, const DecoderLayer *layer, Value *q, Value *k, Value *v,
-                       const Attention *attrs)
+                       Value *selected, const Attention *attrs)
 {
     Graph *g = b->g;
+    if (selected) return attended_to(b, q, k, v, selected, attrs);
     Value *o = attention(g, q, k, v, b->documents, attrs);
     if (!b->d->attention_sinks || layer->no_sinks) return o;
     const Dim heads = { .size = b->d->n_head_q, .axis = "heads" };
@@ -252,8 +266,8 @@ static Heads heads_of(Build *b, const DecoderLayer *layer, Value *x, const Linea
 
 static void turn(Build *b, const DecoderLayer *layer, Heads *h)
 {
-    h->q = transform(b, layer, h->q, true);
-    if (h->k) h->k = transform(b, layer, h->k, false);
+    h->q = decoder_turned(b, layer, h->q, true);
+    if (h->k) h->k = decoder_turned(b, layer, h->k, false);
 }
 
 /* The block's own keys and values, or those of another one, which have been turned and cached. What
@@ -266,7 +280,7 @@ static KeysValues keys_and_values(Build *b, const DecoderLayer *layer, const Hea
     if (layer->shared_kv)
         kv = b->made[decoder_keys_of(d, layer) - d->layer];
     else
-        kv.v = cached(b, "v_cache", h->v), kv.k = cached(b, "k_cache", h->k);
+        kv.v = decoder_cached(b, "v_cache", h->v), kv.k = decoder_cached(b, "k_cache", h->k);
     all.v = repeated(b, kv.v, n);
     all.k = repeated(b, kv.k, n);
     if (b->made && !layer->shared_kv && layer - d->layer < d->n_layer)
@@ -294,21 +308,24 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
     h.q = widened(b, layer, h.q);
     if (h.k) h.k = widened(b, layer, h.k), h.v = widened(b, layer, h.v);
     const KeysValues kv = keys_and_values(b, layer, &h);
-    return narrowed(b, layer, attended(b, layer, h.q, kv.k, kv.v, attrs));
+    return narrowed(b, layer, attended(b, layer, h.q, kv.k, kv.v, NULL, attrs));
 }
 
-static Value *latent_queries(Build *b, Value *x)
+/* What queries of all heads are made of: a narrow vector, or the token itself. */
+static Value *query_vector(Build *b, Value *x)
 {
-    const Decoder *d = b->d;
-    Graph *g = b->g;
-    const Latent *l = d->latent;
-    const int64_t width = d->head_width * d->n_head_q;
-    const Linear narrow = { l->query_rank, NULL, "embed", d->qkv_bias, ROLE_LINEAR },
-                 wide = { width, "heads", NULL, false, ROLE_LINEAR },
-                 direct = { width, "heads", "embed", false, ROLE_LINEAR };
-    if (!l->query_rank) return linear(g, "q_attn", x, &direct);
-    Value *latent = norm(g, "q_latent_norm", linear(g, "q_latent", x, &narrow), l->query_norm);
-    return linear(g, "q_up", latent, &wide);
+    const Latent *l = b->d->latent;
+    const Linear narrow = { l->query_rank, NULL, "embed", b->d->qkv_bias, ROLE_LINEAR };
+    if (!l->query_rank) return x;
+    return norm(b->g, "q_latent_norm", linear(b->g, "q_latent", x, &narrow), l->query_norm);
+}
+
+static Value *latent_queries(Build *b, Value *vector)
+{
+    const bool is_narrow = b->d->latent->query_rank > 0;
+    const Linear queries = { b->d->head_width * b->d->n_head_q, "heads", is_narrow ? NULL : "embed",
+                             false, ROLE_LINEAR };
+    return linear(b->g, is_narrow ? "q_up" : "q_attn", vector, &queries);
 }
 
 /* What keys and values of all heads are made of. */
@@ -331,15 +348,16 @@ static LatentKeys latent_keys(Build *b, const DecoderLayer *layer, Value *x)
     Value *vector = norm(g, "kv_latent_norm", linear(g, "kv_latent", x, &latent), l->key_norm);
     Value *shared = reshape(g, "bs(gd)->bsgd", "g=1", linear(g, "k_rope", x, &turning));
     return (LatentKeys){ vector,
-                         transform(b, layer, shared, false),
+                         decoder_turned(b, layer, shared, false),
                          { linear_weight(g, "k_attn", l->key_rank, &keys),
                            linear_weight(g, "v_attn", l->key_rank, &values) } };
 }
 
-static Value *turned_queries(Build *b, const DecoderLayer *layer, Value *x)
+static Value *turned_queries(Build *b, const DecoderLayer *layer, Value *vector)
 {
     const char *alone = arena_printf(b->g->arena, "g=%lld r=1", (long long)b->d->n_head_q);
-    return transform(b, layer, reshape(b->g, "bs(grd)->bsgrd", alone, latent_queries(b, x)), true);
+    return decoder_turned(b, layer,
+                          reshape(b->g, "bs(grd)->bsgrd", alone, latent_queries(b, vector)), true);
 }
 
 /* The pairs of features that turn come first in each half of a head, so that half a head apart are
@@ -356,10 +374,11 @@ static Value *latent_attention(Build *b, const DecoderLayer *layer, const Attent
     Value *k = reshape(g, "bs(gcd)->bsgcd", halves, contract(g, "*k,nk->*n", m.vector, m.up[0]));
     k = reshape(g, "bsgcd->bsg(cd)", NULL, join_features(g, k, shared));
     Value *v = reshape(g, "bs(gd)->bsgd", heads, contract(g, "*k,nk->*n", m.vector, m.up[1]));
-    Value *q = turned_queries(b, layer, x);
-    k = cached(b, "k_cache", widened(b, layer, k));
-    v = cached(b, "v_cache", widened(b, layer, v));
-    return narrowed(b, layer, attended(b, layer, widened(b, layer, q), k, v, attrs));
+    Value *of_queries = query_vector(b, x), *q = turned_queries(b, layer, of_queries),
+          *selected = decoder_selected(b, layer, x, of_queries);
+    k = decoder_cached(b, "k_cache", widened(b, layer, k));
+    v = decoder_cached(b, "v_cache", widened(b, layer, v));
+    return narrowed(b, layer, attended(b, layer, widened(b, layer, q), k, v, selected, attrs));
 }
 
 /* The weights of heads, one matrix for each. */
@@ -369,8 +388,7 @@ static Value *by_head(Build *b, Value *weight)
     return reshape(b->g, "(hn)k->hnk", heads, weight);
 }
 
-/* `own` and what is in front of it, both [b s h d], in one row per head. */
-static Value *joined_heads(Graph *g, Value *own, Value *front)
+Value *joined_heads(Graph *g, Value *own, Value *front)
 {
     own = reshape(g, "bsh(ocd)->bshocd", "o=1 c=1", own);
     front = reshape(g, "bsh(ocd)->bshocd", "o=1 c=1", front);
@@ -389,7 +407,8 @@ static Value *absorbed_attention(Build *b, const DecoderLayer *layer, const Atte
     const int64_t turning = d->latent->turning, rank = d->latent->key_rank,
                   own = d->head_width - turning, n_keys = key_heads(b, 1);
     const LatentKeys m = latent_keys(b, layer, x);
-    Value *q = reshape(g, "bsgrd->bs(gr)d", NULL, turned_queries(b, layer, x));
+    Value *of_queries = query_vector(b, x), *selected = decoder_selected(b, layer, x, of_queries);
+    Value *q = reshape(g, "bsgrd->bs(gr)d", NULL, turned_queries(b, layer, of_queries));
     q = reshape(g, "bsh(cd)->bshcd", "c=2", q);
     Value *turned = reshape(g, "bshcd->bsh(cd)", NULL, slice_features(g, q, 0, turning / 2)),
           *rest = reshape(g, "bshcd->bsh(cd)", NULL, slice_features(g, q, turning / 2, own / 2));
@@ -397,9 +416,9 @@ static Value *absorbed_attention(Build *b, const DecoderLayer *layer, const Atte
     const char *groups = arena_printf(g->arena, "g=%lld", (long long)n_keys);
     q = reshape(g, "bs(gr)d->bsgrd", groups, joined_heads(g, rest, turned));
     Value *vector = reshape(g, "bs(gd)->bsgd", "g=1", m.vector);
-    Value *k = cached(b, "latent_cache", joined_heads(g, vector, m.shared));
+    Value *k = decoder_cached(b, "latent_cache", joined_heads(g, vector, m.shared));
     if (n_keys > 1) k = repeat_heads(g, k, n_keys);
-    Value *o = slice_features(g, attended(b, layer, q, k, k, attrs), turning, rank);
+    Value *o = slice_features(g, attended(b, layer, q, k, k, selected, attrs), turning, rank);
     o = reshape(g, "bsgrd->bs(gr)d", NULL, o);
     o = contract(g, "bshk,hnk->bshn", o, by_head(b, m.up[1]));
     return reshape(g, "bs(gr)d->bsgrd", groups, o);

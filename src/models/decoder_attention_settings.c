@@ -1,5 +1,5 @@
-/* decoder_attention_settings.c - latent attention, linear attention and state spaces of both kinds
- * as settings say them. */
+/* decoder_attention_settings.c - latent and sparse attention, linear attention and state spaces of
+ * both kinds as settings say them. */
 #include "models/decoder_attention_settings.h"
 
 /* Beyond any model: products of two fit in 64 bits. */
@@ -11,6 +11,13 @@ const Field latent_settings[] = {
     FIELD_INT(LatentSettings, rope_width, NULL, 2, MOST, "features of a head that turn, the same in all keys of a token; an even number below head_width"),
     FIELD_INT(LatentSettings, value_width, NULL, 1, MOST, "width of a value; head_width is that of queries and keys"),
     FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
+const Field sparse_settings[] = {
+    FIELD_INT(SparseSettings, heads, NULL, 1, MOST, "heads of the indexer"),
+    FIELD_INT(SparseSettings, width, NULL, 2, MOST, "width of each; rope_width of latent says how many of its features turn"),
+    FIELD_INT(SparseSettings, top_k, NULL, 1, MOST, "tokens that a token sees, at most, itself included"),
+    FIELD_FLOAT(SparseSettings, eps, "1e-6", 0, 1, "of the layer norm of the indexer's keys", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
 static const char *const linear_decays[] = { "head", "feature", NULL };
@@ -105,6 +112,16 @@ const Latent *latent_settings_make(Arena *a, const LatentSettings *s, const Norm
                           .value_width = s->value_width,
                           .key_norm = latent_norm(a, norm, s->key_rank, s->eps),
                           .query_norm = latent_norm(a, norm, s->query_rank, s->eps) };
+    return arena_copy(a, &made, sizeof made);
+}
+
+const SparseAttention *sparse_settings_make(Arena *a, const SparseSettings *s)
+{
+    const Norm norm = {
+        .type = NORM_LAYER, .width = s->width, .eps = s->eps, .has_weight = true, .has_bias = true
+    };
+    const SparseAttention made = { s->heads, s->width, s->top_k,
+                                   arena_copy(a, &norm, sizeof norm) };
     return arena_copy(a, &made, sizeof made);
 }
 

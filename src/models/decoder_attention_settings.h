@@ -10,6 +10,11 @@ typedef struct LatentSettings {
     double eps;
 } LatentSettings;
 
+typedef struct SparseSettings {
+    int64_t heads, width, top_k;
+    double eps;
+} SparseSettings;
+
 typedef struct LinearSettings {
     int64_t key_heads, value_heads, key_width, value_width, conv_width;
     int decay, gate; /* as in linear_decays and linear_gates */
@@ -31,7 +36,7 @@ typedef struct SelectiveSettings {
     double eps;
 } SelectiveSettings;
 
-extern const Field latent_settings[], linear_settings[], state_space_settings[],
+extern const Field latent_settings[], sparse_settings[], linear_settings[], state_space_settings[],
     selective_settings[];
 
 /* What cannot be, by itself and beside the width of a head. */
@@ -41,6 +46,7 @@ Error *state_space_settings_check(const StateSpaceSettings *s);
 
 /* The norms of the vectors are as `norm`, but for width and eps. */
 const Latent *latent_settings_make(Arena *a, const LatentSettings *s, const Norm *norm);
+const SparseAttention *sparse_settings_make(Arena *a, const SparseSettings *s);
 /* `front_norm` counts where norm_in_front asks for one. */
 const LinearAttention *linear_settings_make(Arena *a, const LinearSettings *s,
                                             const Norm *front_norm);

@@ -29,6 +29,7 @@ typedef struct Build {
     int64_t n_tables, cap_tables;
     Value *documents; /* of the tokens; NULL: all are one */
     KeysValues *made; /* by block; NULL: no block reads those of another */
+    Value *selected;  /* keys of each token, by the last indexer; NULL: there was none */
     MoeSums moe;      /* over the layers so far */
 } Build;
 
@@ -40,6 +41,18 @@ Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n);
 /* decoder_attention.c: what attention gives to the stream [b s width], before any norm behind it.
  */
 Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x);
+/* decoder_attention.c: queries or keys [b s ... d] turned by their positions, as the block's rope
+ * says. */
+Value *decoder_turned(Build *b, const DecoderLayer *layer, Value *x, bool is_query);
+/* decoder_attention.c: x [b s ...], or, while a text is continued, the block's cache of that name,
+ * with x written into it. */
+Value *decoder_cached(Build *b, const char *name, Value *x);
+/* decoder_attention.c: `own` and what is in front of it, both [b s h d], in one row per head. */
+Value *joined_heads(Graph *g, Value *own, Value *front);
+/* decoder_sparse.c: the keys that attention of a token x may see (ops/select_keys.h), by the
+ * block's indexer or an earlier one; NULL: all earlier ones. `query_vector` is what its queries are
+ * products of. */
+Value *decoder_selected(Build *b, const DecoderLayer *layer, Value *x, Value *query_vector);
 /* Heads of keys that `readers` heads of queries or values share in this program, where n are
  * learned: n, or one for each of `ranks` where these are more. Then all ranks compute the n, and
  * repeat them. */

@@ -53,6 +53,7 @@ static const Field layer_fields[] = {
     FIELD_INT(LayerSettings, ffn_hidden, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_BOOL(LayerSettings, keys_as_values, "false", "no product of values: they are what that of keys gives, in front of norms and rope"),
     FIELD_BOOL(LayerSettings, shared_kv, "false", "no products of keys and values: attention reads those of the last block before it that has its own and the same window"),
+    FIELD_BOOL(LayerSettings, shared_index, "false", "no indexer of sparse_attention: attention sees the tokens that the one of the last block before it that has its own selected"),
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
@@ -179,6 +180,7 @@ static const Field fields[] = {
     FIELD_STRUCT(DecoderSettings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
     FIELD_STRUCTS(DecoderSettings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
     FIELD_STRUCT(DecoderSettings, latent, LatentSettings, latent_settings, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
+    FIELD_STRUCT(DecoderSettings, sparse_attention, SparseSettings, sparse_settings, "null", "DeepSeek Sparse Attention, of latent: a token sees the tokens that an indexer scores highest; null: all earlier ones"),
     FIELD_STRUCT(DecoderSettings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
     FIELD_STRUCT(DecoderSettings, state_space, StateSpaceSettings, state_space_settings, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
     FIELD_STRUCT(DecoderSettings, selective_scan, SelectiveSettings, selective_settings, "null", "Mamba, of linear blocks, in the place of both: a state of its own for each feature; null: no block is"),
@@ -279,6 +281,7 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .n_head_kv = own_size(x->n_head_kv, s->n_head_kv),
                                    .keys_as_values = x->keys_as_values,
                                    .shared_kv = x->shared_kv,
+                                   .shared_index = x->shared_index,
                                    .rope = rope,
                                    .n_rope = rope && !x->no_rope && decoder_layer_attends(x),
                                    .is_sparse = x->sparse,
@@ -339,6 +342,7 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->qk_norm_width = qk_norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH);
     d->value_norm = value_norm_of(a, s, d->value_width ? d->value_width : width);
     if (s->latent) d->latent = latent_settings_make(a, s->latent, d->head_norm);
+    if (s->sparse_attention) d->sparse = sparse_settings_make(a, s->sparse_attention);
     d->linear = linear_of(a, s);
     if (s->selective_scan) d->selective = selective_settings_make(a, s->selective_scan, s->n_embd);
     d->layer = layers_of(a, s);

@@ -74,6 +74,15 @@ static const char *latents(Arena *a, const Latent *x, const Latent *y)
     return e ? e : norms(a, "norm of latent queries", x->query_norm, y->query_norm);
 }
 
+static const char *sparse_attentions(Arena *a, const SparseAttention *x, const SparseAttention *y)
+{
+    if (!x || !y) return flag(a, "sparse attention", x, y);
+    const char *e = number(a, "heads of indexers", (double)x->heads, (double)y->heads);
+    if (!e) e = number(a, "width of indexers", (double)x->width, (double)y->width);
+    if (!e) e = number(a, "tokens that indexers select", (double)x->top_k, (double)y->top_k);
+    return e ? e : norms(a, "norm of indexers", x->norm, y->norm);
+}
+
 static const char *linears(Arena *a, const LinearAttention *x, const LinearAttention *y)
 {
     if (!x || !y) return flag(a, "linear attention", x, y);
@@ -155,6 +164,7 @@ static const char *attention_layers(Arena *a, const DecoderLayer *p, const Decod
 {
     const char *e = flag(a, "keys in the place of values", p->keys_as_values, q->keys_as_values);
     if (!e) e = flag(a, "keys and values of another block", p->shared_kv, q->shared_kv);
+    if (!e) e = flag(a, "indexer of another block", p->shared_index, q->shared_index);
     if (!e) e = flag(a, "chunks in the place of a window", p->chunks, q->chunks);
     if (!e) e = flag(a, "attention sinks", !p->no_sinks, !q->no_sinks);
     if (!e) e = flag(a, "bias after attention", !p->no_out_bias, !q->no_out_bias);
@@ -302,6 +312,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
                          attention_gates[x->attention_gate], attention_gates[y->attention_gate]);
     if (!e) e = flag(a, "attention sinks", x->attention_sinks, y->attention_sinks);
     if (!e) e = latents(a, x->latent, y->latent);
+    if (!e) e = sparse_attentions(a, x->sparse, y->sparse);
     if (!e) e = linears(a, x->linear, y->linear);
     if (!e) e = selectives(a, x->selective, y->selective);
     if (!e) e = convolutions(a, x->short_conv, y->short_conv);

@@ -108,6 +108,32 @@ static Error *check_shared_kv(const DecoderSettings *s)
     return NULL;
 }
 
+static Error *check_shared_index(const DecoderSettings *s)
+{
+    bool any = false; /* a block so far has an indexer */
+    for (int64_t i = 0; i < s->n_layer; i++) {
+        const int64_t kind = decoder_kind_of_block(s, i);
+        const LayerSettings *x = &s->layers.item[kind];
+        const bool attends = decoder_layer_attends(x);
+        if (s->sparse_attention && x->window)
+            return error_new("layers.%lld: window: with sparse_attention an indexer says what a "
+                             "token sees",
+                             (long long)kind);
+        if (x->shared_index && (!s->sparse_attention || !attends))
+            return error_new("layers.%lld: shared_index is of blocks with sparse_attention",
+                             (long long)kind);
+        if (x->shared_index && !any)
+            return error_new("layers.%lld: shared_index: no block before block %lld has an indexer",
+                             (long long)kind, (long long)i);
+        if (x->shared_index && s->multi_token && i == s->n_layer - 1)
+            return error_new(
+                "multi_token: its blocks are of the last kind, which has no indexer of "
+                "its own (shared_index)");
+        any |= attends && !x->shared_index;
+    }
+    return NULL;
+}
+
 static Error *check_conv(const DecoderSettings *s)
 {
     bool any = false;
@@ -131,5 +157,6 @@ Error *decoder_layers_check(const DecoderSettings *s)
 {
     TRY(check_attention(s));
     TRY(check_shared_kv(s));
+    TRY(check_shared_index(s));
     return check_conv(s);
 }

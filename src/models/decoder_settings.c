@@ -113,6 +113,31 @@ static Error *check_latent(const DecoderSettings *s)
     return NULL;
 }
 
+static Error *check_sparse(const DecoderSettings *s)
+{
+    const SparseSettings *x = s->sparse_attention;
+    if (!x) return NULL;
+    if (!s->latent || !s->latent->query_rank)
+        return error_new("sparse_attention: its indexer reads the narrow vector of queries; it "
+                         "needs latent with a query_rank");
+    if (x->width % 2 || x->width < s->latent->rope_width)
+        return error_new("sparse_attention: width %lld must be an even number, rope_width %lld of "
+                         "latent or above",
+                         (long long)x->width, (long long)s->latent->rope_width);
+    const struct {
+        const char *key;
+        bool given;
+    } other[] = { { "attention_cap", s->attention_cap > 0 },
+                  { "alibi", s->alibi > 0 },
+                  { "attention_sinks", s->attention_sinks } };
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (other[i].given)
+            return error_new("sparse_attention: attention to selected tokens has plain scores; %s "
+                             "must be left out",
+                             other[i].key);
+    return NULL;
+}
+
 static Error *check_multipliers(const DecoderSettings *s)
 {
     const Multipliers *m = s->multipliers;
@@ -349,6 +374,7 @@ Error *decoder_settings_check(const void *settings)
     TRY(decoder_layers_check(s));
     TRY(check_per_layer(s));
     TRY(check_latent(s));
+    TRY(check_sparse(s));
     TRY(check_multipliers(s));
     TRY(check_linear(s));
     return check_mixture(s);

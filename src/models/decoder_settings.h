@@ -15,8 +15,8 @@ typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
     const int64_t *head_width, *n_head_kv, *ffn_hidden;
-    bool chunks, no_qk_norm, no_sinks, no_out_bias, keys_as_values, shared_kv, no_rope, sparse,
-        linear, side_by_side, conv, no_mixer, no_ffn;
+    bool chunks, no_qk_norm, no_sinks, no_out_bias, keys_as_values, shared_kv, shared_index,
+        no_rope, sparse, linear, side_by_side, conv, no_mixer, no_ffn;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -52,6 +52,7 @@ typedef struct DecoderSettings {
     const RopeScaling *rope;
     LayerList layers;
     const LatentSettings *latent;
+    const SparseSettings *sparse_attention;
     const LinearSettings *linear_attention;
     const StateSpaceSettings *state_space;
     const SelectiveSettings *selective_scan;

@@ -26,6 +26,7 @@ static bool is_adapted(const Adapting *w, const Node *n)
     if (!of_experts && (!(n->op->flags & OP_MATMUL) || n->n_in != 2 || n->n_out != 1)) return false;
     const Value *weight = n->in[1];
     if (weight->kind != VALUE_PARAM || !parameter_matches(w->s->parameters, weight)) return false;
+    if (weight->is_frozen) return false; /* by the model: nothing flows back to it */
     return of_experts || (weight->n_dims == 2 && !strcmp(n->dims->text, "*k,nk->*n"));
 }
 

@@ -13,6 +13,7 @@
 #include "ops/features.h"
 #include "ops/gradient_norm.h"
 #include "ops/qk_clip.h"
+#include "ops/selected_attention.h"
 #include "passes/all_passes.h"
 #include "passes/data_parallel.h"
 #include <string.h>
@@ -86,6 +87,9 @@ static Error *run_watch(Graph *g, const struct Mesh *mesh, const void *settings)
     g->n_nodes = 0;
     for (int64_t i = 0; i < n; i++) {
         graph_keep(g, old[i]);
+        if (old[i]->op == &op_selected_attention)
+            return error_new("model.qk_clip: attention to selected tokens (sparse_attention) keeps "
+                             "no logits");
         if (old[i]->op != &op_attention) continue;
         if (shares_keys(attention, n_layers, old[i]))
             return error_new("model.qk_clip: %s reads keys of an earlier layer (shared_kv), whose "

@@ -36,6 +36,8 @@ GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, h
 
 LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=16)
 ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=24, routed_scaling_factor=1.5, n_group=4, topk_group=2)
+# many heads, so that no score is 0 for all of them
+INDEXER = dict(q_lora_rank=20, index_n_heads=16, index_head_dim=12, index_topk=24)
 # keys are wide here: where the product of a query and a key is nearly 0, the norm behind makes its rounding large, in transformers as well
 LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=16, linear_value_head_dim=20)
 KIMI = LATENT | dict(num_hidden_layers=4, layer_types=["linear_attention"] * 2 + ["full_attention", "linear_attention"], linear_num_heads=3, linear_head_dim=16,
@@ -117,6 +119,11 @@ FAMILIES = {
     "deepseek_v3": ("DeepseekV3", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=1, norm_topk_prob=True, attention_bias=True)),
     "deepseek_v3_yarn": ("DeepseekV3", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=1, norm_topk_prob=True) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "deepseek_v32": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(first_k_dense_replace=1)),
+    "deepseek_v32_yarn": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True, norm_topk_prob=False) | rope(
+        "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "glm_moe_dsa": ("GlmMoeDsa", LATENT | ROUTED | INDEXER | dict(first_k_dense_replace=1)),
+    "glm_moe_dsa_shared": ("GlmMoeDsa", LATENT | ROUTED | INDEXER | dict(num_hidden_layers=5, first_k_dense_replace=2, index_topk_freq=2)),
     "glm4_moe_lite": ("Glm4MoeLite", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=True, mlp_layer_types=["sparse", "dense", "sparse"])),
     "youtu": ("Youtu", LATENT | dict(q_lora_rank=20)),
     "minicpm3": ("MiniCPM3", LATENT | dict(q_lora_rank=20, v_head_dim=None, scale_emb=3.0, scale_depth=0.7, dim_model_base=12, attention_bias=True, mlp_bias=True)),

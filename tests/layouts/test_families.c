@@ -126,6 +126,30 @@ TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+/* However ranks divide tokens or heads; the second has layers that share an indexer. */
+TEST(tokens_that_indexers_select_are_the_same_on_ranks)
+{
+    static const char *const class[] = { "DeepseekV32DecoderLayer", "GlmMoeDsaDecoderLayer" };
+    Arena *a = arena_new();
+    for (int k = 0; k < 2; k++) {
+        const Decoder d = tiny_family_of(a, class[k]);
+        for (int method = CONTEXT_GATHER; method <= CONTEXT_ULYSSES; method++)
+            for (int layout = CONTIGUOUS; layout <= ZIGZAG; layout++)
+                for (int tp = 1; tp <= 2; tp++)
+                    equals_one_rank(&d,
+                                    (LayoutCase){ .size[MESH_CP] = 2,
+                                                  .size[MESH_TP] = tp,
+                                                  .sharding = { .tensor = tp > 1,
+                                                                .context = true,
+                                                                .layout = (Layout)layout,
+                                                                .method = (ContextMethod)method },
+                                                  .compute = F64 },
+                                    1e-11);
+        equals_one_rank_fsdp_and_cp(&d);
+    }
+    arena_free(a);
+}
+
 /* With keys that ranks share. */
 TEST(values_wider_than_keys_learn_on_ranks_what_they_learn_on_one)
 {

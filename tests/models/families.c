@@ -176,6 +176,12 @@ static const char *const families[] = {
     "\"attention_bias\": true, \"first_k_dense_replace\": 1, \"norm_topk_prob\": true, "
     "\"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0, \"mscale\": 1.0, "
     "\"mscale_all_dim\": 1.0, \"original_max_position_embeddings\": 8}",
+    LATENT ROUTED "\"model_type\": \"deepseek_v32\", \"q_lora_rank\": 6, \"v_head_dim\": 6, "
+                  "\"first_k_dense_replace\": 1, \"index_n_heads\": 5, \"index_head_dim\": 4, "
+                  "\"index_topk\": 3",
+    LATENT ROUTED "\"model_type\": \"glm_moe_dsa\", \"q_lora_rank\": 6, \"v_head_dim\": 6, "
+                  "\"first_k_dense_replace\": 1, \"index_n_heads\": 5, \"index_head_dim\": 4, "
+                  "\"index_topk\": 3, \"index_topk_pattern\": \"FSFS\"",
     LATENT ROUTED "\"model_type\": \"glm4_moe_lite\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
                   "\"norm_topk_prob\": false, \"mlp_layer_types\": [\"dense\", \"sparse\", "
                   "\"dense\", \"sparse\"]",

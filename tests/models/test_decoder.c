@@ -545,6 +545,47 @@ TEST(latent_attention_has_its_own_norms_and_what_turns)
     arena_free(a);
 }
 
+/* What says which tokens a token sees is beside nothing else that does, or that changes scores. */
+TEST(sparse_attention_needs_a_vector_of_queries_and_plain_scores)
+{
+    static const char latent[] = "latent: {key_rank: 4, query_rank: 3, rope_width: 2, value_width: "
+                                 "4}, sparse_attention: {heads: 2, width: 4, top_k: 3}",
+                      without[] = "sparse_attention: {heads: 2, width: 4, top_k: 3}",
+                      direct[] = "latent: {key_rank: 4, rope_width: 2, value_width: 4}, "
+                                 "sparse_attention: {heads: 2, width: 4, top_k: 3}",
+                      odd[] = "latent: {key_rank: 4, query_rank: 3, rope_width: 2, value_width: "
+                              "4}, sparse_attention: {heads: 2, width: 5, top_k: 3}",
+                      all[] = "latent: {key_rank: 4, query_rank: 3, rope_width: 2, value_width: 4}";
+    static const char *const row[][3] = {
+        { without, "seed: 1", "sparse_attention: its indexer reads the narrow vector of queries" },
+        { direct, "seed: 1", "it needs latent with a query_rank" },
+        { odd, "seed: 1", "sparse_attention: width 5 must be an even number, rope_width 2" },
+        { latent, "attention_cap: 5.0", "plain scores; attention_cap must be left out" },
+        { latent, "alibi: 8.0", "plain scores; alibi must be left out" },
+        { latent, "attention_sinks: true", "plain scores; attention_sinks must be left out" },
+        { latent, "layers: [{window: 4}]", "layers.0: window: with sparse_attention an indexer" },
+        { latent, "layers: [{shared_index: true}, {}]",
+          "layers.0: shared_index: no block before block 0 has an indexer" },
+        { latent, "layers: [{}, {shared_index: true}], multi_token: {}",
+          "multi_token: its blocks are of the last kind, which has no indexer" },
+        { all, "layers: [{}, {shared_index: true}]",
+          "layers.1: shared_index is of blocks with sparse_attention" },
+    };
+    Arena *a = arena_new();
+    Model *m = NULL;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_error_has(
+            decoder_model(a,
+                          arena_printf(a,
+                                       "sample_key: ids, prediction_key: logits, vocab_size: 16, "
+                                       "sequence_length: 32, n_embd: 8, n_layer: 4, n_head_q: 2, "
+                                       "n_head_kv: 2, ffn_hidden: 12, %s, %s",
+                                       row[i][0], row[i][1]),
+                          &m),
+            row[i][2]);
+    arena_free(a);
+}
+
 /* Biases of GLM 4.5's routers stay as they are. */
 TEST(the_load_of_experts_is_counted_where_biases_follow_it)
 {

@@ -665,6 +665,39 @@ static const Pair pairs[] = {
                       "{}, layers: [{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 8, "
                       "top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, "
                       "n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"deepseek_v32\", \"q_lora_rank\": 5, \"index_n_heads\": 3, "
+             "\"index_head_dim\": 4, \"index_topk\": 7, \"layer_types\": [\"indexed_attention\", "
+             "\"indexed_attention\", \"indexed_attention\", \"indexed_attention\"]",
+      LATENT_SETTINGS "norm: {eps: 1e-6}, latent: {key_rank: 6, query_rank: 5, rope_width: 2, "
+                      "value_width: 3}, sparse_attention: {heads: 3, width: 4, top_k: 7}, rope: "
+                      "{}, layers: [{count: 3}, {sparse: true}], mixture: {score: sigmoid, "
+                      "n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, factor: 1.5, n_groups: "
+                      "4, top_groups: 2, balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"deepseek_v32\", \"q_lora_rank\": 5, \"norm_topk_prob\": false, "
+             "\"attention_bias\": true, \"first_k_dense_replace\": 1, \"mlp_layer_types\": "
+             "[\"sparse\", \"dense\", \"sparse\", \"dense\"], \"indexer_rope_interleave\": false",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-6}, qkv_bias: true, out_bias: true, latent: {key_rank: 6, query_rank: 5, "
+      "rope_width: 2, value_width: 3}, sparse_attention: {heads: 64, width: 128, top_k: 2048}, "
+      "rope: {}, layers: [{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, "
+      "hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, n_groups: 4, top_groups: 2, "
+      "balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"glm_moe_dsa\", \"q_lora_rank\": 5, \"index_topk_freq\": 2, "
+             "\"first_k_dense_replace\": 2, \"indexer_rope_interleave\": true",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-5}, latent: {key_rank: 6, query_rank: 5, rope_width: 2, value_width: 3}, "
+      "sparse_attention: {heads: 32, width: 128, top_k: 2048}, rope: {}, layers: [{count: 2}, "
+      "{sparse: true, shared_index: true}, {sparse: true}], mixture: {score: sigmoid, n_experts: "
+      "8, top_k: 2, hidden: 6, shared_hidden: 6, factor: 1.5, n_groups: 4, top_groups: 2, "
+      "balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"glm_moe_dsa\", \"q_lora_rank\": 5, \"index_topk_pattern\": "
+             "\"FSFS\", \"index_topk_freq\": 3, \"index_n_heads\": 2, \"index_head_dim\": 2, "
+             "\"mlp_layer_types\": [\"sparse\", \"dense\", \"sparse\", \"dense\"]",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-5}, latent: {key_rank: 6, query_rank: 5, rope_width: 2, value_width: 3}, "
+      "sparse_attention: {heads: 2, width: 2, top_k: 2048}, rope: {}, layers: [{sparse: true}, "
+      "{shared_index: true}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, hidden: 6, "
+      "shared_hidden: 6, factor: 1.5, n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
     { LATENT "\"model_type\": \"axk1\", \"q_lora_rank\": 5",
       LATENT_SETTINGS "norm: {eps: 1e-6}, latent: {key_rank: 6, query_rank: 5, rope_width: 2, "
                       "value_width: 3}, rope: {}, layers: [{}, {count: 3, sparse: true}], "

@@ -45,6 +45,7 @@ of_layer[] = {
     WHOLE_OF(DecoderLayer, window, "layer 1: window"), WHOLE_OF(DecoderLayer, head_width, "width of a head"),
     WHOLE_OF(DecoderLayer, n_head_kv, "key and value heads"), WHOLE_OF(DecoderLayer, hidden, "layer 1: feed-forward width"),
     FLAG_OF(DecoderLayer, keys_as_values, "layer 1: keys in the place of values"), FLAG_OF(DecoderLayer, shared_kv, "layer 1: keys and values of another block"),
+    FLAG_OF(DecoderLayer, shared_index, "layer 1: indexer of another block"),
     FLAG_OF(DecoderLayer, chunks, "layer 1: chunks"), FLAG_OF(DecoderLayer, no_qk_norm, "layer 1: norm of queries and keys"),
     FLAG_OF(DecoderLayer, no_sinks, "layer 1: attention sinks"), FLAG_OF(DecoderLayer, no_out_bias, "layer 1: bias after attention"), FLAG_OF(DecoderLayer, no_ffn, "layer 1: feed-forward layer"), { 0 },
 },
@@ -74,6 +75,10 @@ of_selective[] = {
 of_latent[] = {
     WHOLE_OF(Latent, key_rank, "latent key_rank"), WHOLE_OF(Latent, query_rank, "latent query_rank"), WHOLE_OF(Latent, turning, "latent rope_width"),
     WHOLE_OF(Latent, value_width, "latent value_width"), { 0 },
+},
+of_sparse[] = {
+    WHOLE_OF(SparseAttention, heads, "heads of indexers"), WHOLE_OF(SparseAttention, width, "width of indexers"),
+    WHOLE_OF(SparseAttention, top_k, "tokens that indexers select"), { 0 },
 };
 /* clang-format on */
 
@@ -139,6 +144,11 @@ static void put_selective(Decoder *d, void *part)
     d->selective = part;
 }
 
+static void put_sparse(Decoder *d, void *part)
+{
+    d->sparse = part;
+}
+
 static void put_latent(Decoder *d, void *part)
 {
     d->latent = part;
@@ -160,5 +170,7 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     check(a, &d, d.selective, sizeof *d.selective, put_selective, of_selective);
     d = tiny_family_of(a, "YoutuDecoderLayer");
     check(a, &d, d.latent, sizeof *d.latent, put_latent, of_latent);
+    d = tiny_family_of(a, "DeepseekV32DecoderLayer");
+    check(a, &d, d.sparse, sizeof *d.sparse, put_sparse, of_sparse);
     arena_free(a);
 }

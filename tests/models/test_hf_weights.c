@@ -67,7 +67,7 @@ TEST(blocks_for_later_tokens_return_from_the_layouts_of_every_family_that_has_th
                     x[32 + 16 + 3] == ((float *)stream->tensor.data)[16 + 3]);
         n++;
     }
-    assert_int_equal(n, 5);
+    assert_int_equal(n, 7);
     arena_free(a);
 }
 

@@ -1,5 +1,5 @@
-/* test_latent.c - latent attention against its formula, computed head by head, and while a text is
- * continued. */
+/* test_latent.c - latent attention, and of tokens that an indexer selects, against their formulas,
+ * computed head by head, and while a text is continued. */
 #include "models/decoder_model.h"
 #include "models/decoder_run.h"
 #include "passes/adapters.h"
@@ -14,7 +14,10 @@ typedef struct Layer {
     const OpRun *run;
     const Value *x, *o;
     int64_t key_rank, query_rank, value_width;
+    int64_t top_k; /* of an indexer of INDEX_HEADS; 0: there is none */
 } Layer;
+
+enum { INDEX_HEADS = 3, INDEX = 6 };
 
 static double param(const Layer *l, const char *name, int64_t i)
 {
@@ -76,6 +79,48 @@ static void heads_of(const Layer *l, int64_t token, double q[HEADS][HEAD], doubl
     }
 }
 
+/* Of queries and keys of an indexer the first two features turn. */
+static double index_score(const Layer *l, int64_t query, int64_t key)
+{
+    double x[WIDTH], y[WIDTH], vector[MOST], q[INDEX_HEADS * INDEX], k[INDEX], w[INDEX_HEADS];
+    double mean = 0, square = 0, score = 0;
+    for (int i = 0; i < WIDTH; i++) {
+        x[i] = op_get(&l->run->tensor[l->x->id], query * WIDTH + i);
+        y[i] = op_get(&l->run->tensor[l->x->id], key * WIDTH + i);
+    }
+    product(l, "q_latent", x, WIDTH, vector, l->query_rank);
+    rms(l, "q_latent_norm", vector, l->query_rank);
+    product(l, "index_q", vector, l->query_rank, q, INDEX_HEADS * INDEX);
+    product(l, "index_weights", x, WIDTH, w, INDEX_HEADS);
+    product(l, "index_k", y, WIDTH, k, INDEX);
+    for (int i = 0; i < INDEX; i++) mean += k[i] / INDEX;
+    for (int i = 0; i < INDEX; i++) square += (k[i] - mean) * (k[i] - mean) / INDEX;
+    for (int i = 0; i < INDEX; i++)
+        k[i] = (k[i] - mean) / sqrt(square + 1e-6) * param(l, "index_norm", i) +
+               decoder_param(l->run, "attn.index_norm.bias", i);
+    turn(&k[0], &k[1], key);
+    for (int h = 0; h < INDEX_HEADS; h++) {
+        double dot = 0;
+        turn(&q[h * INDEX], &q[h * INDEX + 1], query);
+        for (int i = 0; i < INDEX; i++) dot += q[h * INDEX + i] * k[i];
+        score += w[h] * (dot > 0 ? dot : 0);
+    }
+    return score;
+}
+
+/* Whether fewer than top_k of the earlier tokens score higher. */
+static bool sees(const Layer *l, int64_t query, int64_t key)
+{
+    int64_t higher = 0;
+    if (!l->top_k) return true;
+    const double own = index_score(l, query, key);
+    for (int64_t u = 0; u <= query; u++) {
+        const double other = index_score(l, query, u);
+        higher += other > own || (other == own && u < key);
+    }
+    return higher < l->top_k;
+}
+
 static void check_attention(const Layer *l)
 {
     double q[TOKENS][HEADS][HEAD], k[TOKENS][HEADS][HEAD], v[TOKENS][HEADS][MOST];
@@ -85,6 +130,7 @@ static void check_attention(const Layer *l)
             double sum = 0, o[MOST] = { 0 };
             for (int s = 0; s <= t; s++) {
                 double dot = 0;
+                if (!sees(l, t, s)) continue;
                 for (int j = 0; j < HEAD; j++) dot += q[t][h][j] * k[s][h][j];
                 const double p = exp(dot / sqrt(HEAD));
                 sum += p;
@@ -97,29 +143,38 @@ static void check_attention(const Layer *l)
         }
 }
 
+static void check_settings(Layer l, const char *more)
+{
+    Arena *a = arena_new();
+    const char *settings = arena_printf(
+        a,
+        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
+        "sequence_length: 32, n_embd: 8, n_layer: 1, n_head_q: 2, n_head_kv: 2, "
+        "head_width: 6, ffn_hidden: 12, rope: {base: 100.0}, latent: {key_rank: "
+        "%lld, query_rank: %lld, rope_width: 2, value_width: %lld}%s",
+        (long long)l.key_rank, (long long)l.query_rank, (long long)l.value_width, more);
+    l.run = decoder_run(a, settings, TOKENS);
+    l.x = decoder_read_by(l.run, "attn.kv_latent.weight");
+    l.o = decoder_read_by(l.run, "attn.c_proj.weight");
+    check_attention(&l);
+    arena_free(a);
+}
+
 /* With values narrower than keys, as wide, and wider. */
 TEST(latent_attention_equals_its_formula)
 {
     static const Layer row[] = { { .key_rank = 5, .query_rank = 3, .value_width = 3 },
                                  { .key_rank = 7, .query_rank = 0, .value_width = HEAD },
                                  { .key_rank = 4, .query_rank = 6, .value_width = 8 } };
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        Arena *a = arena_new();
-        const char *settings =
-            arena_printf(a,
-                         "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
-                         "sequence_length: 32, n_embd: 8, n_layer: 1, n_head_q: 2, n_head_kv: 2, "
-                         "head_width: 6, ffn_hidden: 12, rope: {base: 100.0}, latent: {key_rank: "
-                         "%lld, query_rank: %lld, rope_width: 2, value_width: %lld}",
-                         (long long)row[i].key_rank, (long long)row[i].query_rank,
-                         (long long)row[i].value_width);
-        Layer l = row[i];
-        l.run = decoder_run(a, settings, TOKENS);
-        l.x = decoder_read_by(l.run, "attn.kv_latent.weight");
-        l.o = decoder_read_by(l.run, "attn.c_proj.weight");
-        check_attention(&l);
-        arena_free(a);
-    }
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) check_settings(row[i], "");
+}
+
+TEST(attention_to_tokens_that_an_indexer_selects_equals_its_formula)
+{
+    check_settings((Layer){ .key_rank = 5, .query_rank = 3, .value_width = 3, .top_k = 2 },
+                   ", sparse_attention: {heads: 3, width: 6, top_k: 2}");
+    check_settings((Layer){ .key_rank = 4, .query_rank = 6, .value_width = 8, .top_k = 9 },
+                   ", sparse_attention: {heads: 3, width: 6, top_k: 9}");
 }
 
 #define SMALL                                                                                      \
@@ -145,6 +200,27 @@ TEST(a_text_is_continued_with_the_narrow_vectors_alone)
 {
     check_continued(NULL);
     check_continued(&(Adapters){ .rank = 1, .alpha = 1 });
+}
+
+/* Of blocks that have an indexer, and with adapters, which keep keys and values of all heads. */
+TEST(a_text_is_continued_with_the_keys_of_indexers)
+{
+    const Adapters adapters = { .rank = 1, .alpha = 1 };
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        Model *m = NULL;
+        Program *next;
+        assert_no_error(decoder_model(a,
+                                      SMALL ", sparse_attention: {heads: 3, width: 4, top_k: 3}, "
+                                            "layers: [{}, {shared_index: true}]",
+                                      &m));
+        m->adapters = i ? &adapters : NULL;
+        Session *s = decoder_continues(m, TOKENS + 3, 3, &next);
+        assert_non_null(graph_find(program_graph(next), "transformer.h.0.attn.index_cache"));
+        assert_null(graph_find(program_graph(next), "transformer.h.1.attn.index_cache"));
+        session_free(s);
+        arena_free(a);
+    }
 }
 
 /* Not with each token. */

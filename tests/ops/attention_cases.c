@@ -8,6 +8,8 @@
 #include "ops/qk_clip.h"
 #include "ops/rope.h"
 #include "ops/rope_scaled.h"
+#include "ops/select_keys.h"
+#include "ops/selected_attention.h"
 
 /* positions, width */
 static Value *build_rope_table(Graph *g, const OpCase *c, const int64_t *n)
@@ -54,6 +56,29 @@ static Value *build_attention_max(Graph *g, const OpCase *c, const int64_t *n)
     return NULL;
 }
 
+/* b, s, t; heads and their width; keys of a query; 1 for documents */
+static Value *build_select_keys(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *q = floats(g, "index_q", 4, (int64_t[]){ n[0], n[1], n[3], n[4] }),
+          *k = floats(g, "index_k", 3, (int64_t[]){ n[0], n[2], n[4] });
+    Value *w = floats(g, "index_w", 3, (int64_t[]){ n[0], n[1], n[3] });
+    select_keys(g, q, k, w, n[6] ? ids(g, "documents", 2, 2, n) : NULL, n[5]);
+    return NULL;
+}
+
+/* b, s, t, g, r, d; keys of a query */
+static Value *build_selected_attention(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *q = floats(g, "q", 5, (int64_t[]){ n[0], n[1], n[3], n[4], n[5] });
+    const int64_t keys[] = { n[0], n[2], n[3], n[5] }, small[] = { n[0], n[1], 3, 4 };
+    Value *selected = select_keys(g, floats(g, "index_q", 4, small),
+                                  floats(g, "index_k", 3, (int64_t[]){ n[0], n[2], 4 }),
+                                  floats(g, "index_w", 3, small), NULL, n[6]);
+    return selected_attention(g, q, floats(g, "k", 4, keys), floats(g, "v", 4, keys), selected,
+                              c->attrs);
+}
+
 /* rows, columns (0: none); heads, heads of keys */
 static Value *build_qk_clip(Graph *g, const OpCase *c, const int64_t *n)
 {
@@ -79,6 +104,7 @@ static Value *build_cache_write(Graph *g, const OpCase *c, const int64_t *n)
 #define THREE(...) { (double[]){ __VA_ARGS__ }, 3 }
 #define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
 #define ATTENTION(...) &(const Attention){ __VA_ARGS__ }
+#define SELECTED(...) &(const SelectedAttention){ __VA_ARGS__ }
 
 const OpCase attention_cases[] = {
     { "rope_table", build_rope_table, .n = { 7, 6 } },
@@ -178,6 +204,19 @@ const OpCase attention_cases[] = {
     { "attention_max with alibi", build_attention_max, .attrs = ATTENTION(.causal = true, .alibi = 8), .n = { 1, 20, 20, 2, 2, 16 } },
     { "attention without keys", build_attention, .attrs = ATTENTION(.causal = true), .position = -2,
       .n = { 1, 4, 4, 1, 1, 3 } },
+    { "select_keys", build_select_keys, .n = { 2, 6, 6, 3, 4, 3 } },
+    { "select_keys of many", build_select_keys, .n = { 2, 70, 70, 20, 24, 17 }, .large = { 1, 1024, 1024, 16, 128, 256 } },
+    { "select_keys where all are", build_select_keys, .n = { 1, 6, 6, 2, 4, 8 } },
+    { "select_keys of documents", build_select_keys, .n = { 2, 40, 40, 4, 8, 5, 1 } },
+    { "select_keys of texts of their own lengths", build_select_keys, .texts = TEXTS(69, 1, 40), .n = { 3, 6, 75, 4, 16, 9 } },
+    { "select_keys of a cache", build_select_keys, .position = 50, .n = { 1, 1, 64, 16, 16, 7 } },
+    { "selected_attention", build_selected_attention, .attrs = SELECTED(0), .n = { 2, 6, 6, 2, 2, 3, 3 } },
+    { "selected_attention, long", build_selected_attention, .attrs = SELECTED(.scale = 0.4), .n = { 1, 70, 70, 2, 1, 40, 9 },
+      .large = { 1, 1024, 1024, 12, 1, 64, 256 } },
+    { "selected_attention with dropout", build_selected_attention, .attrs = SELECTED(.dropout = 0.3, .salt = 2), .n = { 2, 20, 20, 1, 3, 16, 18 } },
+    { "selected_attention of one token, one wide key", build_selected_attention, .attrs = SELECTED(0), .texts = TEXTS(69, 1, 40),
+      .n = { 3, 1, 75, 1, 18, 70, 33 } },
+    { "selected_attention, queries without keys", build_selected_attention, .attrs = SELECTED(0), .position = -2, .n = { 1, 5, 5, 1, 2, 20, 3 } },
     { "cache_write", build_cache_write, .position = 3, .n = { 2, 8, 2, 2, 3 } },
     { "cache_write of texts of their own lengths", build_cache_write, .texts = TEXTS(6, 0, 3), .n = { 3, 8, 2, 2, 3 } },
     { 0 },

@@ -223,6 +223,7 @@ Error *hf_read_layers(HfReading *r)
     for (int64_t i = d->n_layer; i < d->n_layer + n_ahead; i++) {
         layer[i] = layer[i - 1];
         layer[i].is_sparse = true;
+        layer[i].shared_index = false;
     }
     d->layer = layer;
     if (rope[0].kind != ROPE_DYNAMIC) return NULL;

@@ -42,7 +42,7 @@ typedef struct HfDialect {
 extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt, hf_dbrx, hf_llama4,
     hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_iquestcoder, hf_mimo_v2, hf_sarvam_moe,
     hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass, hf_kimi_linear, hf_olmo_hybrid,
-    hf_gpt_neox_japanese;
+    hf_gpt_neox_japanese, hf_deepseek_v32, hf_glm_moe_dsa;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -164,6 +164,8 @@ typedef struct HfFamily {
     bool latent; /* keys and values from a narrow vector; its norms have an eps of their own */
     bool latent_queries;              /* and queries always from another */
     bool own_queries;                 /* or, if config.json is silent, from the token itself */
+    bool shared_index;                /* layers may share indexers, in which pairs of features lie
+                                         side by side */
     bool linear;                      /* layers may be of linear attention */
     const HfSpaceKeys *state_space;   /* layers may be state spaces; NULL: they are not */
     const HfSelectiveKeys *selective; /* likewise, selective ones */

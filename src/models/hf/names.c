@@ -187,6 +187,19 @@ const HfName hf_latent_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define INDEXER(layout) \
+    { "transformer.h.%.attn.index_q.*", "model.layers.%.self_attn.indexer.wq_b.*", layout }, \
+    { "transformer.h.%.attn.index_k.*", "model.layers.%.self_attn.indexer.wk.*", layout }, \
+    { "transformer.h.%.attn.index_norm.*", "model.layers.%.self_attn.indexer.k_norm.*", layout }, \
+    { "transformer.h.%.attn.index_weights.*", "model.layers.%.self_attn.indexer.weights_proj.*", HF_SAME }, \
+    LATENT_ATTENTION, SIGMOID_ROUTER, NEXTN
+/* clang-format on */
+
+const HfName hf_deepseek_v32_names[] = { INDEXER(HF_SAME), { 0 } };
+
+const HfName hf_glm_moe_dsa_names[] = { INDEXER(HF_INDEX), { 0 } };
+
 const HfName hf_hy_v3_names[] = {
     { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.expert_bias", HF_SAME },
     { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.gate.*", HF_SAME },

@@ -208,6 +208,11 @@ static void place_latent(HfSource *s, const HfFamily *f, const Decoder *d, HfLay
         s->head_stride = both;
         s->head = s->turning = is_values ? l->value_width : own;
     }
+    if (layout == HF_INDEX) {
+        s->head = s->head_stride = d->sparse->width;
+        s->turning = l->turning;
+        s->turns_first = s->interleaved = true;
+    }
     if (!is_queries && !is_rope) return;
     s->head = s->head_stride = is_queries ? d->head_width : l->turning;
     s->turning = l->turning;
@@ -318,7 +323,9 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
  * by side, and what does not turn comes last of all, or first. */
 static int64_t place_of(const HfSource *s, int64_t j)
 {
-    const int64_t half = s->head / 2, turned = s->turning / 2, still = s->head - s->turning;
+    if (s->turns_first && j >= s->turning) return j;
+    const int64_t half = (s->turns_first ? s->turning : s->head) / 2, turned = s->turning / 2,
+                  still = s->head - s->turning;
     const bool in_second = j >= half, is_second = in_second != s->swapped;
     const int64_t pair = in_second ? j - half : j;
     if (pair >= turned)

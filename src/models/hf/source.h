@@ -43,7 +43,8 @@ typedef struct HfSource {
     int64_t shard;    /* of these rows, so many lie together, with as many of each of two others
                          behind; 0:    all */
     bool interleaved, turns_last;
-    bool swapped; /* the second half of a head comes first */
+    bool turns_first; /* what turns of a head stands in front here, too, in two halves */
+    bool swapped;     /* the second half of a head comes first */
 } HfSource;
 
 /* The element that a row of an expert begins with, and which tensor it is in; of what has no

@@ -1,0 +1,150 @@
+/* deepseek_v32.c - what DeepSeek V3.2 and GLM 5 have of their own: indexers, which say what a token
+ * sees; those of GLM 5 may be shared by layers. */
+#include "models/hf/config_parts.h"
+#include "models/hf/write_members.h"
+#include "models/hf/write_values.h"
+#include <string.h>
+
+typedef struct Options {
+    int64_t index_n_heads, index_head_dim, index_topk;
+    const bool *indexer_rope_interleave;
+    const StringList *indexer_types;
+    const Yaml *index_topk_pattern;
+    int64_t index_topk_freq, index_skip_topk_offset;
+} Options;
+
+/* clang-format off */
+#define SIZES(heads) \
+    HF_COUNT(Options, index_n_heads, heads, "heads of an indexer"), \
+    HF_COUNT(Options, index_head_dim, "128", "width of each"), \
+    HF_COUNT(Options, index_topk, "2048", "tokens that a token sees, at most"), \
+    FIELD_BOOL(Options, indexer_rope_interleave, "null", "features of an indexer that turn together lie side by side")
+static const Field deepseek_fields[] = { SIZES("64"), { 0 } };
+static const Field glm_fields[] = {
+    SIZES("32"),
+    FIELD_LIST(Options, indexer_types, StringList, &field_string_item, "null", 0, 0, "of each layer: full, it has an indexer, or shared, it sees what the last one selected"),
+    FIELD_ANY(Options, index_topk_pattern, "null", "the same as a letter for each layer, F or S, or as indexer_types"),
+    FIELD_INT(Options, index_topk_freq, "1", -2147483647, 2147483647, "else: each so many layers have one"),
+    FIELD_INT(Options, index_skip_topk_offset, "2", -2147483647, 2147483647, "from this layer on, counted from 1; those before it have one, too"),
+    { 0 },
+};
+/* clang-format on */
+
+/* All layers are of one type, for which transformers has a name. */
+static Error *read_types(HfReading *r)
+{
+    const StringList *list = r->c.layer_types;
+    for (int64_t i = 0; list && i < list->n; i++)
+        if (strcmp(list->item[i], "indexed_attention") != 0)
+            return hf_unknown(r, "layer_types", "each layer is of type indexed_attention");
+    r->c.layer_types = NULL;
+    return NULL;
+}
+
+static Error *read_options(HfReading *r)
+{
+    const bool *given = ((const Options *)r->own)->indexer_rope_interleave;
+    const bool of_class = r->family->shared_index;
+    if (given && *given != of_class)
+        return hf_unknown(r, "indexer_rope_interleave",
+                          of_class ? "only true is" : "only false is");
+    return read_types(r);
+}
+
+/* After the sizes. */
+static Error *adjust(HfReading *r)
+{
+    const Options *o = r->own;
+    if (o->index_head_dim % 2 || o->index_head_dim < r->d->latent->turning)
+        return hf_unknown(r, "index_head_dim",
+                          "it must be an even number, qk_rope_head_dim or "
+                          "above");
+    Norm *n = NEW(r->arena, Norm);
+    *n = (Norm){ .type = NORM_LAYER,
+                 .width = o->index_head_dim,
+                 .eps = 1e-6,
+                 .has_weight = true,
+                 .has_bias = true };
+    SparseAttention *s = NEW(r->arena, SparseAttention);
+    *s = (SparseAttention){ o->index_n_heads, o->index_head_dim, o->index_topk, n };
+    r->d->sparse = s;
+    return NULL;
+}
+
+static Error *is_shared(const HfReading *r, const char *key, const char *type, bool *out)
+{
+    *out = !strcmp(type, "shared");
+    if (*out || !strcmp(type, "full")) return NULL;
+    return hf_unknown(r, key, "each layer is full or shared");
+}
+
+/* Letters, or the types themselves. */
+static Error *read_pattern(const HfReading *r, const Yaml *pattern, int64_t i, bool *out)
+{
+    static const char key[] = "index_topk_pattern";
+    const int64_t n = pattern->type == YAML_STRING ? (int64_t)strlen(pattern->text) : pattern->n;
+    if (pattern->type != YAML_STRING && pattern->type != YAML_LIST)
+        return hf_unknown(r, key, "allowed are letters F and S, and a list");
+    if (i >= n) return hf_unknown(r, key, "it says something of each layer");
+    if (pattern->type == YAML_LIST) {
+        const Yaml *item = pattern->item[i];
+        return is_shared(r, key, item->type == YAML_STRING ? item->text : "", out);
+    }
+    *out = pattern->text[i] == 'S';
+    return *out || pattern->text[i] == 'F' ? NULL : hf_unknown(r, key, "its letters are F and S");
+}
+
+static Error *is_layer_shared(const HfReading *r, int64_t i, bool *out)
+{
+    const Options *o = r->own;
+    const Yaml *pattern = o->index_topk_pattern;
+    if (o->indexer_types) {
+        const StringList *list = o->indexer_types;
+        return is_shared(r, "indexer_types", i < list->n ? list->item[i] : "", out);
+    }
+    if (pattern && pattern->type != YAML_NULL) return read_pattern(r, pattern, i, out);
+    const int64_t every = o->index_topk_freq > 1 ? o->index_topk_freq : 1,
+                  behind = i - o->index_skip_topk_offset + 1;
+    *out = behind > 0 && behind % every != 0;
+    return NULL;
+}
+
+static Error *read_layers(HfReading *r, DecoderLayer *layer)
+{
+    for (int64_t i = 0; i < r->d->n_layer; i++) TRY(is_layer_shared(r, i, &layer[i].shared_index));
+    if (!r->d->n_layer || !layer[0].shared_index) return NULL;
+    return hf_unknown(r, "indexer_types", "no layer before the first has an indexer");
+}
+
+static void add_members(Text *t, const Decoder *d)
+{
+    const SparseAttention *s = d->sparse;
+    if (!s) return;
+    hf_put_int(t, "index_n_heads", s->heads);
+    hf_put_int(t, "index_head_dim", s->width);
+    hf_put_int(t, "index_topk", s->top_k);
+}
+
+static void put_type(Text *item, const DecoderLayer *l, int64_t i)
+{
+    (void)i;
+    text_puts(item, l->shared_index ? "\"shared\"" : "\"full\"");
+}
+
+static void add_glm_members(Text *t, const Decoder *d)
+{
+    add_members(t, d);
+    hf_put_of_layers(t, "indexer_types", d, put_type);
+}
+
+const HfDialect hf_deepseek_v32 = { .fields = deepseek_fields,
+                                    .size = sizeof(Options),
+                                    .read = read_options,
+                                    .adjust = adjust,
+                                    .add = add_members };
+const HfDialect hf_glm_moe_dsa = { .fields = glm_fields,
+                                   .size = sizeof(Options),
+                                   .read = read_options,
+                                   .adjust = adjust,
+                                   .layers = read_layers,
+                                   .add = add_glm_members };
