@@ -98,6 +98,7 @@ static const Field mixture_fields[] = {
     FIELD_INT(Moe, n_experts, NULL, 1, 65536, "number of experts"),
     FIELD_INT(Moe, top_k, NULL, 1, 65536, "experts of a token"),
     FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
+    FIELD_INT(Moe, zero_experts, "0", 0, 65536, "so many more experts, behind the others, have no weights: they give a token back as it is, times its weight"),
     FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits; mixer: one expert after the other, each by a softmax over those left that are near it"),
     FIELD_FLOAT(Moe, near, "0.0", 0, 1, "mixer: half of the distance, in shares of logits, up to which experts count beside the one that is chosen"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),

@@ -196,6 +196,8 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
 {
     if (!x || !y) return flag(a, "mixture of experts", x, y);
     const char *e = number(a, "experts", (double)x->n_experts, (double)y->n_experts);
+    if (!e)
+        e = number(a, "experts without weights", (double)x->zero_experts, (double)y->zero_experts);
     if (!e) e = number(a, "experts of a token", (double)x->top_k, (double)y->top_k);
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
     if (!e) e = number(a, "router score", x->score, y->score);

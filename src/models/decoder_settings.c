@@ -69,9 +69,10 @@ static Error *check_mixture(const DecoderSettings *s)
     if (any && !s->mixture) return error_new("layers: a sparse block needs the settings `mixture`");
     if (!s->mixture) return NULL;
     if (!any) return error_new("mixture: no block of `layers` is sparse");
-    if (s->mixture->top_k > s->mixture->n_experts)
-        return error_new("mixture: top_k %lld is above n_experts %lld",
-                         (long long)s->mixture->top_k, (long long)s->mixture->n_experts);
+    if (s->mixture->top_k > moe_all_experts(s->mixture))
+        return error_new("mixture: top_k %lld is above n_experts %lld%s",
+                         (long long)s->mixture->top_k, (long long)s->mixture->n_experts,
+                         s->mixture->zero_experts ? " and zero_experts together" : "");
     const Moe *m = s->mixture;
     const bool mixes = m->score == SCORE_MIXER;
     if (!mixes && m->near > 0) return error_new("mixture: near is of score: mixer");

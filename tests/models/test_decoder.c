@@ -207,6 +207,11 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}]", "layers: a sparse block needs the settings `mixture`" },
         { "mixture: {n_experts: 2, top_k: 3, hidden: 4}, layers: [{sparse: true}]",
           "mixture: top_k 3 is above n_experts 2" },
+        { "mixture: {n_experts: 2, zero_experts: 1, top_k: 4, hidden: 4}, layers: [{sparse: true}]",
+          "mixture: top_k 4 is above n_experts 2 and zero_experts together" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 4, zero_experts: 2, top_k: 1, hidden: 4, "
+          "n_groups: 2, top_groups: 1}",
+          "mixture: experts without weights are in no group" },
         { "mixture: {n_experts: 2, top_k: 1, hidden: 4, score: hard}, layers: [{sparse: true}]",
           "score" },
         { "layers: [{}, {rope: {base: 5.0}, no_rope: true}]",

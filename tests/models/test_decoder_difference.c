@@ -56,7 +56,7 @@ of_rope[] = {
 of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), { 0 } },
 of_moe[] = {
     WHOLE_OF(Moe, n_experts, "experts"), WHOLE_OF(Moe, top_k, "experts of a token"), WHOLE_OF(Moe, hidden, "width of an expert"),
-    REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
+    WHOLE_OF(Moe, zero_experts, "experts without weights"), REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
     REAL_OF(Moe, shared_factor, "factor of shared experts"), WHOLE_OF(Moe, n_groups, "groups of experts"), WHOLE_OF(Moe, top_groups, "groups of a token"),
     WHOLE_OF(Moe, shared_hidden, "shared experts' width"), FLAG_OF(Moe, is_plain, "gate of experts"), FLAG_OF(Moe, weigh_inputs, "what experts read"),
     FLAG_OF(Moe, normalize, "sum 1"), FLAG_OF(Moe, expert_scale, "factors of experts"), FLAG_OF(Moe, router_norm, "norm of the router"), FLAG_OF(Moe, norm_behind, "norm behind experts"), FLAG_OF(Moe, bias, "biases of experts"),
