@@ -297,6 +297,11 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
     return narrowed(b, layer, attended(b, layer, h.q, kv.k, kv.v, attrs));
 }
 
+static Value *latent_scaled(Graph *g, Value *x, double factor)
+{
+    return multiplied(g, x, factor != 0 ? factor : 1);
+}
+
 static Value *latent_queries(Build *b, Value *x)
 {
     const Decoder *d = b->d;
@@ -308,12 +313,12 @@ static Value *latent_queries(Build *b, Value *x)
                  direct = { width, "heads", "embed", false, ROLE_LINEAR };
     if (!l->query_rank) return linear(g, "q_attn", x, &direct);
     Value *latent = norm(g, "q_latent_norm", linear(g, "q_latent", x, &narrow), l->query_norm);
-    return linear(g, "q_up", latent, &wide);
+    return linear(g, "q_up", latent_scaled(g, latent, l->query_scale), &wide);
 }
 
 /* What keys and values of all heads are made of. */
 typedef struct LatentKeys {
-    Value *vector; /* [b s key_rank], behind its norm */
+    Value *vector; /* [b s key_rank], behind its norm and scale */
     Value *shared; /* [b s 1 turning], turned */
     Value *up[2];  /* weights of keys and of values [heads*width key_rank] */
 } LatentKeys;
@@ -330,7 +335,7 @@ static LatentKeys latent_keys(Build *b, const DecoderLayer *layer, Value *x)
                  values = { l->value_width * n, "heads", NULL, false, ROLE_LINEAR };
     Value *vector = norm(g, "kv_latent_norm", linear(g, "kv_latent", x, &latent), l->key_norm);
     Value *shared = reshape(g, "bs(gd)->bsgd", "g=1", linear(g, "k_rope", x, &turning));
-    return (LatentKeys){ vector,
+    return (LatentKeys){ latent_scaled(g, vector, l->key_scale),
                          transform(b, layer, shared, false),
                          { linear_weight(g, "k_attn", l->key_rank, &keys),
                            linear_weight(g, "v_attn", l->key_rank, &values) } };

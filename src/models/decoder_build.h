@@ -30,6 +30,7 @@ typedef struct Build {
     Value *documents; /* of the tokens; NULL: all are one */
     KeysValues *made; /* by block; NULL: no block reads those of another */
     MoeSums moe;      /* over the layers so far */
+    Value *late; /* what a mixture of the last block gives behind the next one; NULL: nothing */
 } Build;
 
 /* x where there is no norm. */

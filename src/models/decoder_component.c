@@ -54,6 +54,7 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, shared_kv, "false", "no products of keys and values: attention reads those of the last block before it that has its own and the same window"),
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
+    FIELD_BOOL(LayerSettings, shortcut, "false", "with sparse: these blocks have the feed-forward layer, too; the mixture reads what that reads, and what it gives is added behind the next block"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
     FIELD_BOOL(LayerSettings, side_by_side, "false", "attention and the layer of linear side by side behind one norm; what they give is added up"),
     FIELD_BOOL(LayerSettings, conv, "false", "a short convolution in the place of attention"),
@@ -274,6 +275,7 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .rope = rope,
                                    .n_rope = rope && !x->no_rope && decoder_layer_attends(x),
                                    .is_sparse = x->sparse,
+                                   .shortcut = x->shortcut,
                                    .no_ffn = x->no_ffn,
                                    .hidden = own_size(x->ffn_hidden, s->ffn_hidden) };
     }

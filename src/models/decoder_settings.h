@@ -15,7 +15,7 @@ typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
     const int64_t *head_width, *n_head_kv, *ffn_hidden;
-    bool chunks, no_qk_norm, no_sinks, keys_as_values, shared_kv, no_rope, sparse, linear,
+    bool chunks, no_qk_norm, no_sinks, keys_as_values, shared_kv, no_rope, sparse, shortcut, linear,
         side_by_side, conv, no_mixer, no_ffn;
 } LayerSettings;
 
