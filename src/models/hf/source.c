@@ -27,15 +27,20 @@ static bool fits(const char *pattern, const char *name, int64_t *layer, const ch
     return !strcmp(name, "weight") || !strcmp(name, "bias");
 }
 
-static const char *filled(Arena *a, const char *pattern, int64_t layer, int64_t expert,
-                          const char *rest)
+/* `per_layer` blocks are a layer of the file. */
+static const char *filled(Arena *a, const char *pattern, int64_t block, int64_t per_layer,
+                          int64_t expert, const char *rest)
 {
     Text t = { 0 };
     for (const char *p = pattern; *p; p++) {
         if (*p == '*')
             text_puts(&t, rest);
-        else if (*p == '%' || *p == '#')
-            text_printf(&t, "%lld", (long long)(*p == '%' ? layer : expert));
+        else if (*p == '%')
+            text_printf(&t, "%lld", (long long)(block / per_layer));
+        else if (*p == '@')
+            text_printf(&t, "%lld", (long long)(block % per_layer));
+        else if (*p == '#')
+            text_printf(&t, "%lld", (long long)expert);
         else
             text_putc(&t, *p);
     }
@@ -55,7 +60,7 @@ const HfConstant *hf_constants(const HfFamily *f, const Decoder *d)
 
 const char *hf_constant_name(Arena *a, const HfConstant *c, int64_t layer)
 {
-    return filled(a, c->name, layer, 0, "");
+    return filled(a, c->name, layer, 1, 0, "");
 }
 
 bool hf_takes_ahead(const HfFamily *f, const Decoder *d, const char **why)
@@ -344,10 +349,13 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             if (!fits(n->ours, param, &layer, &rest)) continue;
             const bool of_two = n->layout == HF_OF_TWO_NORMS;
             if (of_two && d->residual != RESIDUAL_TWO_NORMS) continue;
-            *out = (HfSource){ .n_tensors = n->layout == HF_EXPERTS ? size[0] : 1 };
-            out->tensor = NEW_N(a, const char *, out->n_tensors);
-            for (int64_t e = 0; e < out->n_tensors; e++)
-                out->tensor[e] = filled(a, n->theirs, layer, e, rest);
+            const bool by_expert = n->layout == HF_EXPERTS || n->layout == HF_ALL_EXPERTS;
+            *out = (HfSource){ .n_tensors = by_expert ? size[0] : 1 };
+            if (n->layout == HF_ALL_EXPERTS) out->n_zeros = d->moe->zero_experts;
+            const int64_t n_names = out->n_tensors + out->n_zeros;
+            out->tensor = NEW_N(a, const char *, n_names);
+            for (int64_t e = 0; e < n_names; e++)
+                out->tensor[e] = filled(a, n->theirs, layer, hf_blocks_per_layer(f), e, rest);
             place(out, d, of_two ? HF_SAME : n->layout, n_dims, size);
             if (n->layout >= HF_LINEAR_QUERIES && n->layout <= HF_ALL_VALUES)
                 place_linear(out, d->linear, n->layout, strstr(n->ours, "_conv."));
@@ -386,12 +394,14 @@ bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, bool
                   { ".0.down_proj.weight", ".down_proj", HF_STACKED_ROWS } };
     const char *name = each->tensor[0];
     const size_t length = strlen(name);
+    const int64_t n_zeros = each->n_zeros;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const size_t end = strlen(parts[i].each);
         if (length <= end || strcmp(name + length - end, parts[i].each) != 0) continue;
         *out = (HfSource){ .tensor = NEW(a, const char *), .n_tensors = 1, .column_stride = 1 };
         out->tensor[0] = arena_printf(a, "%.*s%s", (int)(length - end), name, parts[i].all);
         place_stacked_rows(out, parts[i].layout, size);
+        out->size[0] += n_zeros;
         if (turned) turn_stacked(out);
         return true;
     }
