@@ -75,6 +75,8 @@ Error *hf_tensors(Arena *a, const HfFamily *f, const Decoder *d, const NamedTens
         const int64_t n_parts = t->n_dims > 2 ? t->size[0] : s.n_tensors;
         for (int64_t e = 0; e < n_parts; e++)
             put(t, e, &s, tensor_named(&m, s.tensor[s.part_stride ? 0 : e], &s, t->dtype));
+        for (int64_t e = s.n_tensors; e < s.n_tensors + s.n_zeros; e++)
+            tensor_named(&m, s.tensor[e], &s, t->dtype);
     }
     for (const HfConstant *c = hf_constants(f, d); n && c->name; c++)
         for (int64_t i = 0; i < d->n_layer; i++) {

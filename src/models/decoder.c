@@ -44,6 +44,12 @@ int64_t decoder_hidden_of(const Decoder *d, const DecoderLayer *layer)
     return layer->hidden ? layer->hidden : d->hidden;
 }
 
+bool decoder_is_dense(const Decoder *d, const DecoderLayer *layer)
+{
+    if (layer->no_ffn) return false;
+    return !layer->is_sparse || layer->shortcut || d->moe->beside_ffn;
+}
+
 static Value *dense(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
@@ -78,21 +84,26 @@ static Value *dense_and_mixture(Build *b, const DecoderLayer *layer, Value *x, V
     return add(g, norm(g, "dense_norm", own, n), mixed);
 }
 
+static Value *behind_ffn(Build *b, bool is_gated, Value *y)
+{
+    if (is_gated && (b->d->keeps_gated || b->dropout == 0)) return y;
+    return maybe_dropout(b->g, y, b->dropout, b->salt++);
+}
+
 /* x is the stream behind the norm in front. */
 static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x, Value *stream)
 {
     const Decoder *d = b->d;
-    const bool is_gated = layer->is_sparse || d->is_gated;
+    const bool mixes = layer->is_sparse && !layer->shortcut;
     Value *y;
-    if (layer->is_sparse) {
+    if (mixes) {
         y = d->moe->beside_ffn ? dense_and_mixture(b, layer, x, stream) : mixture(b, x, x);
     } else {
         graph_enter(b->g, "mlp", -1);
         y = dense(b, layer, x);
         graph_leave(b->g);
     }
-    if (is_gated && (d->keeps_gated || b->dropout == 0)) return y;
-    return maybe_dropout(b->g, y, b->dropout, b->salt++);
+    return behind_ffn(b, mixes || d->is_gated, y);
 }
 
 /* The stream with what a layer gives. */
@@ -104,16 +115,21 @@ static Value *added(Build *b, Value *x, Value *y)
 
 /* Of a block, in front of its layers and behind them. */
 typedef struct BlockNorms {
-    const Norm *attention, *attention_post, *ffn, *ffn_post;
+    const Norm *attention, *attention_post, *ffn, *ffn_post, *late_post;
 } BlockNorms;
 
 static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
 {
     const Norm *front = layer->mixer == MIXER_LINEAR && d->linear ? d->linear->front_norm : NULL;
     const Norm *own = layer->is_sparse && d->moe->norm_behind ? d->head_norm : NULL;
-    if (front) return (BlockNorms){ .attention = front, .ffn = front, .ffn_post = own };
-    return (BlockNorms){ d->attention_norm, d->attention_post_norm, d->ffn_norm,
-                         own ? own : d->ffn_post_norm };
+    BlockNorms n = { .attention = d->attention_norm,
+                     .attention_post = d->attention_post_norm,
+                     .ffn = d->ffn_norm,
+                     .ffn_post = d->ffn_post_norm };
+    if (front) n = (BlockNorms){ .attention = front, .ffn = front };
+    n.late_post = own ? own : n.ffn_post;
+    if (!layer->shortcut) n.ffn_post = n.late_post;
+    return n;
 }
 
 static Value *linear_layer(Build *b, Value *x)
@@ -148,20 +164,37 @@ static Value *fed_forward(Build *b, const DecoderLayer *layer, const BlockNorms 
     return maybe_norm(b->g, "ffn_post_norm", y, norms->ffn_post);
 }
 
+/* What a mixture gives of x, to be added behind the next block. */
+static Value *late_mixture(Build *b, const BlockNorms *norms, Value *x)
+{
+    Value *y = behind_ffn(b, true, mixture(b, x, x));
+    y = multiplied(b->g, y, decoder_multipliers(b->d)->ffn_out);
+    return maybe_norm(b->g, "mixture_norm", y, norms->late_post);
+}
+
+static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *x)
+{
+    Graph *g = b->g;
+    Value *late = b->late;
+    b->late = NULL;
+    if (layer->mixer != MIXER_NONE)
+        x = added(b, x,
+                  mixed(b, layer, norms, maybe_norm(g, "attention_norm", x, norms->attention)));
+    if (!layer->no_ffn) {
+        Value *read = maybe_norm(g, "ffn_norm", x, norms->ffn);
+        if (layer->shortcut) b->late = late_mixture(b, norms, read);
+        x = added(b, x, fed_forward(b, layer, norms, read, x));
+    }
+    return late ? added(b, x, late) : x;
+}
+
 static Value *layers_of_block(Build *b, Value *x, int64_t i)
 {
     Graph *g = b->g;
     const Decoder *d = b->d;
     const DecoderLayer *layer = &d->layer[i];
     const BlockNorms norms = norms_of(d, layer);
-    if (d->residual == RESIDUAL_SERIAL) {
-        if (layer->mixer != MIXER_NONE)
-            x = added(b, x,
-                      mixed(b, layer, &norms, maybe_norm(g, "attention_norm", x, norms.attention)));
-        if (layer->no_ffn) return x;
-        Value *read = maybe_norm(g, "ffn_norm", x, norms.ffn);
-        return added(b, x, fed_forward(b, layer, &norms, read, x));
-    }
+    if (d->residual == RESIDUAL_SERIAL) return serial_layers(b, layer, &norms, x);
     Value *n = maybe_norm(g, "attention_norm", x, norms.attention),
           *attended = mixed(b, layer, &norms, n);
     if (d->residual == RESIDUAL_TWO_NORMS) n = maybe_norm(g, "ffn_norm", x, norms.ffn);

@@ -45,6 +45,8 @@ typedef struct DecoderLayer {
     const RopeScaling *rope; /* applied in order to queries and keys */
     int64_t n_rope;
     bool is_sparse; /* `moe` instead of one feed-forward layer */
+    bool shortcut;  /* of a sparse block: it has the feed-forward layer, too, `moe` reads what that
+                       reads, and what it gives is added behind the next block */
     bool no_ffn;
     int64_t hidden; /* width of its feed-forward layer; 0: as of the model */
 } DecoderLayer;
@@ -63,6 +65,7 @@ typedef struct Latent {
     int64_t turning;              /* of the features of a head, an even number, as the others */
     int64_t value_width;
     const Norm *key_norm, *query_norm; /* of the vectors; there always where those are */
+    double key_scale, query_scale;     /* multiply the vectors behind the norms; 0: as 1 */
 } Latent;
 
 /* A token sees at most top_k earlier tokens, itself included: those that an indexer of narrow
@@ -217,6 +220,8 @@ int64_t decoder_key_heads_of(const Decoder *d, const DecoderLayer *layer);
 const DecoderLayer *decoder_keys_of(const Decoder *d, const DecoderLayer *layer);
 /* Of its feed-forward layer. */
 int64_t decoder_hidden_of(const Decoder *d, const DecoderLayer *layer);
+/* Whether it has one that all tokens go through. */
+bool decoder_is_dense(const Decoder *d, const DecoderLayer *layer);
 /* What q k^T is multiplied by, before scale_by_layer. */
 double decoder_attention_scale(const Decoder *d);
 /* Those of the description, or ones. */

@@ -311,13 +311,20 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
     return narrowed(b, layer, attended(b, layer, h.q, kv.k, kv.v, NULL, attrs));
 }
 
+static Value *latent_scaled(Graph *g, Value *x, double factor)
+{
+    return multiplied(g, x, factor != 0 ? factor : 1);
+}
+
 /* What queries of all heads are made of: a narrow vector, or the token itself. */
 static Value *query_vector(Build *b, Value *x)
 {
+    Graph *g = b->g;
     const Latent *l = b->d->latent;
     const Linear narrow = { l->query_rank, NULL, "embed", b->d->qkv_bias, ROLE_LINEAR };
     if (!l->query_rank) return x;
-    return norm(b->g, "q_latent_norm", linear(b->g, "q_latent", x, &narrow), l->query_norm);
+    Value *vector = norm(g, "q_latent_norm", linear(g, "q_latent", x, &narrow), l->query_norm);
+    return latent_scaled(g, vector, l->query_scale);
 }
 
 static Value *latent_queries(Build *b, Value *vector)
@@ -330,7 +337,7 @@ static Value *latent_queries(Build *b, Value *vector)
 
 /* What keys and values of all heads are made of. */
 typedef struct LatentKeys {
-    Value *vector; /* [b s key_rank], behind its norm */
+    Value *vector; /* [b s key_rank], behind its norm and scale */
     Value *shared; /* [b s 1 turning], turned */
     Value *up[2];  /* weights of keys and of values [heads*width key_rank] */
 } LatentKeys;
@@ -347,7 +354,7 @@ static LatentKeys latent_keys(Build *b, const DecoderLayer *layer, Value *x)
                  values = { l->value_width * n, "heads", NULL, false, ROLE_LINEAR };
     Value *vector = norm(g, "kv_latent_norm", linear(g, "kv_latent", x, &latent), l->key_norm);
     Value *shared = reshape(g, "bs(gd)->bsgd", "g=1", linear(g, "k_rope", x, &turning));
-    return (LatentKeys){ vector,
+    return (LatentKeys){ latent_scaled(g, vector, l->key_scale),
                          decoder_turned(b, layer, shared, false),
                          { linear_weight(g, "k_attn", l->key_rank, &keys),
                            linear_weight(g, "v_attn", l->key_rank, &values) } };

@@ -10,6 +10,8 @@ const Field latent_settings[] = {
     FIELD_INT(LatentSettings, query_rank, "0", 0, MOST, "likewise of queries; 0: they are products of the token itself"),
     FIELD_INT(LatentSettings, rope_width, NULL, 2, MOST, "features of a head that turn, the same in all keys of a token; an even number below head_width"),
     FIELD_INT(LatentSettings, value_width, NULL, 1, MOST, "width of a value; head_width is that of queries and keys"),
+    FIELD_FLOAT(LatentSettings, key_scale, "1.0", 0, INFINITY, "multiplies the vector of keys and values behind its norm", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(LatentSettings, query_scale, "1.0", 0, INFINITY, "likewise, that of queries", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
@@ -70,6 +72,8 @@ const Field selective_settings[] = {
 
 Error *latent_settings_check(const LatentSettings *s, int64_t head_width)
 {
+    if (s->query_scale != 1 && !s->query_rank)
+        return error_new("latent: query_scale: queries have no vector, as query_rank is 0");
     if (s->rope_width % 2 == 0 && s->rope_width < head_width && head_width % 2 == 0) return NULL;
     return error_new("latent: rope_width %lld and head_width %lld must be even numbers, head_width "
                      "the larger one",
@@ -110,6 +114,8 @@ const Latent *latent_settings_make(Arena *a, const LatentSettings *s, const Norm
                           .query_rank = s->query_rank,
                           .turning = s->rope_width,
                           .value_width = s->value_width,
+                          .key_scale = s->key_scale,
+                          .query_scale = s->query_scale,
                           .key_norm = latent_norm(a, norm, s->key_rank, s->eps),
                           .query_norm = latent_norm(a, norm, s->query_rank, s->eps) };
     return arena_copy(a, &made, sizeof made);

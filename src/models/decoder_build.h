@@ -31,6 +31,7 @@ typedef struct Build {
     KeysValues *made; /* by block; NULL: no block reads those of another */
     Value *selected;  /* keys of each token, by the last indexer; NULL: there was none */
     MoeSums moe;      /* over the layers so far */
+    Value *late; /* what a mixture of the last block gives behind the next one; NULL: nothing */
 } Build;
 
 /* x where there is no norm. */

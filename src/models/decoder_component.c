@@ -56,6 +56,7 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, shared_index, "false", "no indexer of sparse_attention: attention sees the tokens that the one of the last block before it that has its own selected"),
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
+    FIELD_BOOL(LayerSettings, shortcut, "false", "with sparse: these blocks have the feed-forward layer, too; the mixture reads what that reads, and what it gives is added behind the next block"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
     FIELD_BOOL(LayerSettings, side_by_side, "false", "attention and the layer of linear side by side behind one norm; what they give is added up"),
     FIELD_BOOL(LayerSettings, conv, "false", "a short convolution in the place of attention"),
@@ -100,6 +101,7 @@ static const Field mixture_fields[] = {
     FIELD_INT(Moe, n_experts, NULL, 1, 65536, "number of experts"),
     FIELD_INT(Moe, top_k, NULL, 1, 65536, "experts of a token"),
     FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
+    FIELD_INT(Moe, zero_experts, "0", 0, 65536, "so many more experts, behind the others, have no weights: they give a token back as it is, times its weight"),
     FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits; mixer: one expert after the other, each by a softmax over those left that are near it"),
     FIELD_FLOAT(Moe, near, "0.0", 0, 1, "mixer: half of the distance, in shares of logits, up to which experts count beside the one that is chosen"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
@@ -285,6 +287,7 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .rope = rope,
                                    .n_rope = rope && !x->no_rope && decoder_layer_attends(x),
                                    .is_sparse = x->sparse,
+                                   .shortcut = x->shortcut,
                                    .no_ffn = x->no_ffn,
                                    .hidden = own_size(x->ffn_hidden, s->ffn_hidden) };
     }

@@ -63,6 +63,11 @@ static const char *ropes(Arena *a, const RopeScaling *x, const RopeScaling *y)
     return number(a, "rope original length", (double)x->original, (double)y->original);
 }
 
+static double factor_of(double given)
+{
+    return given != 0 ? given : 1;
+}
+
 static const char *latents(Arena *a, const Latent *x, const Latent *y)
 {
     if (!x || !y) return flag(a, "latent attention", x, y);
@@ -70,6 +75,9 @@ static const char *latents(Arena *a, const Latent *x, const Latent *y)
     if (!e) e = number(a, "latent query_rank", (double)x->query_rank, (double)y->query_rank);
     if (!e) e = number(a, "latent rope_width", (double)x->turning, (double)y->turning);
     if (!e) e = number(a, "latent value_width", (double)x->value_width, (double)y->value_width);
+    if (!e) e = number(a, "latent key_scale", factor_of(x->key_scale), factor_of(y->key_scale));
+    if (!e)
+        e = number(a, "latent query_scale", factor_of(x->query_scale), factor_of(y->query_scale));
     if (!e) e = norms(a, "norm of latent keys", x->key_norm, y->key_norm);
     return e ? e : norms(a, "norm of latent queries", x->query_norm, y->query_norm);
 }
@@ -171,11 +179,6 @@ static const char *attention_layers(Arena *a, const DecoderLayer *p, const Decod
     return e ? e : flag(a, "norm of queries and keys", !p->no_qk_norm, !q->no_qk_norm);
 }
 
-static bool feeds(const Decoder *d, const DecoderLayer *l)
-{
-    return !l->no_ffn && (!l->is_sparse || d->moe->beside_ffn);
-}
-
 static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
 {
     for (int64_t i = 0; i < x->n_layer; i++) {
@@ -185,28 +188,27 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
                 ? NULL
                 : arena_printf(a, "%s instead of %s", mixer_names[p->mixer], mixer_names[q->mixer]);
         if (!e) e = flag(a, "feed-forward layer", !p->no_ffn, !q->no_ffn);
-        if (!e && feeds(x, p) && feeds(y, q))
+        if (!e && decoder_is_dense(x, p) && decoder_is_dense(y, q))
             e = number(a, "feed-forward width", (double)decoder_hidden_of(x, p),
                        (double)decoder_hidden_of(y, q));
         if (!e) e = number(a, "window", (double)p->window, (double)q->window);
         if (!e && attends(p)) e = attention_layers(a, p, q);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
         if (!e) e = flag(a, "mixture of experts", p->is_sparse, q->is_sparse);
+        if (!e)
+            e = flag(a, "mixture that is added behind the next block", p->shortcut, q->shortcut);
         for (int64_t k = 0; !e && k < p->n_rope; k++) e = ropes(a, &p->rope[k], &q->rope[k]);
         if (e) return arena_printf(a, "layer %lld: %s", (long long)i, e);
     }
     return NULL;
 }
 
-static double factor_of(double given)
-{
-    return given != 0 ? given : 1;
-}
-
 static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
 {
     if (!x || !y) return flag(a, "mixture of experts", x, y);
     const char *e = number(a, "experts", (double)x->n_experts, (double)y->n_experts);
+    if (!e)
+        e = number(a, "experts without weights", (double)x->zero_experts, (double)y->zero_experts);
     if (!e) e = number(a, "experts of a token", (double)x->top_k, (double)y->top_k);
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
     if (!e) e = number(a, "width of what experts read", (double)x->latent, (double)y->latent);

@@ -52,6 +52,23 @@ static Error *check_rope(const DecoderSettings *s, const char *key, const RopeSc
     return check_factors(s, key, r, head);
 }
 
+static Error *check_shortcuts(const DecoderSettings *s)
+{
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        if (!x->shortcut) continue;
+        const bool is_last = decoder_kind_of_block(s, s->n_layer - 1) == i;
+        const char *wrong = !x->sparse ? "is of sparse blocks"
+                            : s->mixture && s->mixture->beside_ffn
+                                ? "and beside_ffn of the mixture exclude each other"
+                            : s->residual != RESIDUAL_SERIAL ? "needs residual: serial"
+                            : is_last ? "needs a block behind, but the last block is of this kind"
+                                      : NULL;
+        if (wrong) return error_new("layers.%lld: shortcut %s", (long long)i, wrong);
+    }
+    return NULL;
+}
+
 static Error *check_mixture(const DecoderSettings *s)
 {
     bool any = false;
@@ -69,9 +86,10 @@ static Error *check_mixture(const DecoderSettings *s)
     if (any && !s->mixture) return error_new("layers: a sparse block needs the settings `mixture`");
     if (!s->mixture) return NULL;
     if (!any) return error_new("mixture: no block of `layers` is sparse");
-    if (s->mixture->top_k > s->mixture->n_experts)
-        return error_new("mixture: top_k %lld is above n_experts %lld",
-                         (long long)s->mixture->top_k, (long long)s->mixture->n_experts);
+    if (s->mixture->top_k > moe_all_experts(s->mixture))
+        return error_new("mixture: top_k %lld is above n_experts %lld%s",
+                         (long long)s->mixture->top_k, (long long)s->mixture->n_experts,
+                         s->mixture->zero_experts ? " and zero_experts together" : "");
     const Moe *m = s->mixture;
     const bool mixes = m->score == SCORE_MIXER;
     if (!mixes && m->near > 0) return error_new("mixture: near is of score: mixer");
@@ -147,7 +165,7 @@ static Error *check_multipliers(const DecoderSettings *s)
         const LayerSettings *x = &s->layers.item[i];
         linear |= x->linear || x->side_by_side;
         attention |= decoder_layer_attends(x);
-        gate |= s->gated && !x->sparse && !x->no_ffn;
+        gate |= s->gated && (!x->sparse || x->shortcut) && !x->no_ffn;
     }
     const struct {
         const char *key;
@@ -276,7 +294,8 @@ static Error *check_sizes(const DecoderSettings *s)
     bool any_attends = false, feeds = false, is_dense = false, has_dense = false;
     for (int64_t i = 0; i < s->layers.n; i++) {
         const LayerSettings *x = &s->layers.item[i];
-        const bool has_own = !x->no_ffn && (!x->sparse || (s->mixture && s->mixture->beside_ffn));
+        const bool beside = x->shortcut || (s->mixture && s->mixture->beside_ffn),
+                   has_own = !x->no_ffn && (!x->sparse || beside);
         if (x->ffn_hidden && !has_own)
             return error_new("layers.%lld: ffn_hidden: the blocks have no feed-forward layer "
                              "beside the mixture",
@@ -377,5 +396,6 @@ Error *decoder_settings_check(const void *settings)
     TRY(check_sparse(s));
     TRY(check_multipliers(s));
     TRY(check_linear(s));
+    TRY(check_shortcuts(s));
     return check_mixture(s);
 }

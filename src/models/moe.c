@@ -67,7 +67,7 @@ static Value *run_experts(Graph *g, Value *x, const Moe *m, const MoeRows *rows)
     const int64_t width = value_width(x), n = value_count(rows->of),
                   parts = g->mesh ? g->mesh->size[MESH_CP] : 1;
     const MoeMeeting at =
-        moe_meet(g, rows->of, m->n_experts, moe_room(n, m->n_experts, m->capacity), parts);
+        moe_meet(g, rows->of, m->n_experts, moe_room(n, moe_all_experts(m), m->capacity), parts);
     Value *in = moe_send(g, x, &at);
     if (m->is_plain) {
         Value *a = activate(g, expert_linear(g, "c_fc", in, m, m->hidden, &at, n), m->activation);
@@ -81,6 +81,11 @@ static Value *run_experts(Graph *g, Value *x, const Moe *m, const MoeRows *rows)
 
 #define LOAD "load"
 
+int64_t moe_all_experts(const Moe *m)
+{
+    return m->n_experts + m->zero_experts;
+}
+
 bool moe_has_biases(const Moe *m)
 {
     return m->has_biases || m->balance_rate > 0;
@@ -89,7 +94,7 @@ bool moe_has_biases(const Moe *m)
 /* Biases that begin with 0 and change with the load alone (passes/balance.c). */
 static Value *balance(Graph *g, const Moe *m)
 {
-    const Dim d = { .size = m->n_experts };
+    const Dim d = { .size = moe_all_experts(m) };
     if (!moe_has_biases(m)) return NULL;
     Value *v = layer_param(g, "router", "balance", 1, &d, ROLE_TOKEN, (Init){ .kind = INIT_ZEROS });
     v->is_frozen = true;
@@ -117,7 +122,7 @@ static Value *shared_expert(Graph *g, Value *x, const Moe *m)
 /* Weights [b s k] of experts times what each has learned. */
 static Value *scaled_weights(Graph *g, const Moe *m, Value *weight, Value *expert)
 {
-    const Dim d = { .size = m->n_experts };
+    const Dim d = { .size = moe_all_experts(m) };
     if (!m->expert_scale) return weight;
     Value *scale =
         layer_param(g, "router", "scale", 1, &d, ROLE_TOKEN, (Init){ .kind = INIT_ONES });
@@ -143,7 +148,7 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
 {
     Moe limited = *m;
     if (sums->continues) limited.capacity = 0;
-    const Linear router = { m->n_experts, NULL, "embed", m->bias, ROLE_LINEAR };
+    const Linear router = { moe_all_experts(m), NULL, "embed", m->bias, ROLE_LINEAR };
     Value *logits = linear(g, "router", routed, &router), *bias = balance(g, m);
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
@@ -161,15 +166,17 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
     weight = scaled_weights(g, m, weight, expert);
     if (m->balance_rate > 0 && sums->training)
         moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));
-    const MoeLimit limit = { m->n_experts, limited.capacity, m->overflow == OVERFLOW_STOPS };
+    const MoeLimit limit = { m->n_experts, m->zero_experts, limited.capacity,
+                             m->overflow == OVERFLOW_STOPS };
     if (limited.capacity > 0) taken = moe_limit(g, expert, &limit, &dropped);
-    const MoeRows rows = moe_rows(g, taken, m->n_experts);
+    const MoeRows rows = moe_rows(g, taken, m->n_experts, m->zero_experts);
     Value *of_token = into_latent(g, x, m);
     Value *read = m->weigh_inputs ? moe_gather_weighted(g, of_token, weight, &rows)
                                   : moe_gather(g, of_token, &rows);
     Value *y = run_experts(g, read, &limited, &rows);
     y = moe_combine(g, y, m->weigh_inputs ? fill(g, weight, 1) : weight, &rows);
     y = out_of_latent(g, y, x, m);
+    if (m->zero_experts) y = add(g, y, moe_identity(g, x, weight, expert, m->n_experts));
     if (m->shared_hidden) y = add(g, y, shared_expert(g, x, m));
     add_sums(g, m, sums, logits, expert, dropped);
     if (sums->inspect)
@@ -182,6 +189,7 @@ const char *moe_groups_wrong(const Moe *m)
 {
     const int64_t n = m->n_groups, size = n ? m->n_experts / n : m->n_experts,
                   least = m->score == SCORE_SIGMOID ? 2 : 1;
+    if (n && m->zero_experts) return "experts without weights are in no group";
     if (n > MOST_EXPERT_GROUPS) return "there are more than 64 groups of experts";
     if (n && (m->n_experts % n || size < least))
         return "groups must be of equal size, of at least two experts where scores are sigmoids";
@@ -199,7 +207,7 @@ const char *moe_share_name(Arena *a, int64_t expert)
 
 static void give_load(Graph *g, const Moe *m, const MoeSums *sums, const ForwardSettings *f)
 {
-    for (int64_t i = 0; i < m->n_experts; i++)
+    for (int64_t i = 0; i < moe_all_experts(m); i++)
         graph_output(g, moe_share_name(g->arena, i), moe_element(g, sums->share, i));
     if (sums->dropped)
         graph_output(g, MOE_DROPPED, scale(g, sums->dropped, 1 / (double)(f->batch * f->sequence)));

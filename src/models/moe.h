@@ -14,12 +14,13 @@ typedef enum MoeOverflow { OVERFLOW_DROPS, OVERFLOW_STOPS } MoeOverflow;
 
 typedef struct Moe {
     int64_t n_experts, top_k, hidden;
-    int score;                    /* RouterScore */
-    double near;                  /* of the mixer */
-    bool normalize;               /* the weights of a token's experts add up to 1 */
-    double sum_eps;               /* added to the sum that they are divided by then */
-    bool weigh_inputs;            /* they multiply what the experts read, not what they give */
-    double factor;                /* that the weights are multiplied by; 0: as 1 */
+    int64_t zero_experts; /* so many more, numbered behind the others, give a token back as it is */
+    int score;            /* RouterScore */
+    double near;          /* of the mixer */
+    bool normalize;       /* the weights of a token's experts add up to 1 */
+    double sum_eps;       /* added to the sum that they are divided by then */
+    bool weigh_inputs;    /* they multiply what the experts read, not what they give */
+    double factor;        /* that the weights are multiplied by; 0: as 1 */
     int64_t n_groups, top_groups; /* as in ops/moe_route.h */
     double capacity; /* an expert takes so many times its fair share; 0: all that come (dropless) */
     int overflow;    /* what is done with more: MoeOverflow */
@@ -57,10 +58,12 @@ typedef struct MoeSums {
 } MoeSums;
 
 /* Of x; the router reads `routed`, mostly the same. Parameters router.weight (and router.balance
- * [experts], biases that no gradient changes), experts.{W,V,W_2}.weight [experts ...], and
+ * [all experts], biases that no gradient changes), experts.{W,V,W_2}.weight [experts ...], and
  * shared.{W,V,W_2,gate}; where experts are plain, {c_fc,c_proj} in the place of {W,V,W_2}; with
- * expert_scale router.scale [experts]; with latent latent_{in,out}.weight. */
+ * expert_scale router.scale [all experts]; with latent latent_{in,out}.weight. */
 Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums);
+/* Experts that the router chooses from, those without weights included. */
+int64_t moe_all_experts(const Moe *m);
 /* What n_groups, top_groups and the other numbers do not agree on; NULL: they do. */
 const char *moe_groups_wrong(const Moe *m);
 /* Whether routers have biases. */

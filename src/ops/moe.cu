@@ -300,9 +300,9 @@ KERNEL(moe_limit_kernel, 1024)
         const int64_t at = (b * all.size[1] + s) * k + i % k;
         const int32_t own = get_int(all, at);
         int64_t before = 0;
-        if (own < 0 || own >= a.n_experts) fail(c, KERNEL_BAD_INDEX);
+        if (own < 0 || own >= a.n_experts + a.n_zero) fail(c, KERNEL_BAD_INDEX);
         for (int64_t j = 0; j < at; j++) before += get_int(all, j) == own;
-        const bool is_kept = before < c.number[0];
+        const bool is_kept = own >= a.n_experts || before < c.number[0];
         set(c.out[0], i, is_kept ? own : -1);
         n_dropped += !is_kept;
     }
@@ -317,7 +317,8 @@ KERNEL(moe_limit_kernel, 1024)
 KERNEL(moe_rows_kernel, 256)
 {
     const CallTensor &expert = c.in[0];
-    const int64_t n = expert.count, n_experts = attrs_of<int64_t>(c);
+    const MoeSorting &a = attrs_of<MoeSorting>(c);
+    const int64_t n = expert.count, n_experts = a.n_experts;
     for (int64_t i = thread_number() / WARP; i < n; i += all_threads() / WARP) {
         const int32_t own = get_int(expert, i);
         int32_t before = 0;
@@ -327,7 +328,7 @@ KERNEL(moe_rows_kernel, 256)
         }
         before = over_warp(before, Sum());
         if (threadIdx.x % WARP != 0) continue;
-        if (own < -1 || own >= n_experts) fail(c, KERNEL_BAD_INDEX);
+        if (own < -1 || own >= n_experts + a.n_zero) fail(c, KERNEL_BAD_INDEX);
         const bool has_row = own >= 0 && own < n_experts;
         set(c.out[1], i, has_row ? before : -1);
         if (!has_row) continue;
@@ -394,6 +395,33 @@ KERNEL(moe_combine_grad_weight_kernel, 256)
         float sum = 0;
         for (int64_t j = threadIdx.x % WARP; r >= 0 && j < d; j += WARP)
             sum += get(dy, i / k * d + j) * get(x, r * d + j);
+        sum = over_warp(sum, Sum());
+        if (threadIdx.x % WARP == 0) put(c.out[0], i, sum);
+    }
+}
+
+/* in: tokens, weights, experts; those from the attribute on give tokens back. */
+KERNEL(moe_identity_kernel, 256)
+{
+    const int64_t first = attrs_of<int64_t>(c), d = c.out[0].size[2], k = c.in[2].size[2];
+    for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
+        float sum = 0;
+        for (int64_t j = i / d * k; j < (i / d + 1) * k; j++)
+            if (get_int(c.in[2], j) >= first) sum += get(c.in[1], j);
+        put(c.out[0], i, sum * get(c.in[0], i));
+    }
+}
+
+/* A warp per pair. in: tokens, gradient of what they give, experts. */
+KERNEL(moe_identity_grad_weight_kernel, 256)
+{
+    const CallTensor &x = c.in[0], &dy = c.in[1], &expert = c.in[2];
+    const int64_t first = attrs_of<int64_t>(c), d = x.size[2], k = expert.size[2];
+    for (int64_t i = thread_number() / WARP; i < expert.count; i += all_threads() / WARP) {
+        const bool counts = get_int(expert, i) >= first;
+        float sum = 0;
+        for (int64_t j = threadIdx.x % WARP; counts && j < d; j += WARP)
+            sum += get(dy, i / k * d + j) * get(x, i / k * d + j);
         sum = over_warp(sum, Sum());
         if (threadIdx.x % WARP == 0) put(c.out[0], i, sum);
     }

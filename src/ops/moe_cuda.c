@@ -97,8 +97,8 @@ static int run_limit(const Launch *l)
 {
     const MoeLimit *a = l->attrs;
     const int64_t n = tensor_count(&l->in[0]);
-    const double room =
-        a->capacity > 0 ? ceil(a->capacity * (double)n / (double)a->n_experts) : (double)n;
+    const double n_experts = (double)(a->n_experts + a->n_zero);
+    const double room = a->capacity > 0 ? ceil(a->capacity * (double)n / n_experts) : (double)n;
     Call c = cuda_call(l);
     memcpy(c.attrs, a, sizeof *a);
     c.number[0] = room < (double)n ? (int64_t)room : n;
@@ -109,7 +109,7 @@ static int run_rows(const Launch *l)
 {
     int status = cuda_fill(l, l->out[0].data, 0xff, tensor_bytes(&l->out[0]));
     if (!status) status = cuda_fill(l, l->out[2].data, 0xff, tensor_bytes(&l->out[2]));
-    return status ? status : per_pair(l, "moe_rows_kernel", sizeof(int64_t), &l->in[0]);
+    return status ? status : per_pair(l, "moe_rows_kernel", sizeof(MoeSorting), &l->in[0]);
 }
 
 static int run_gather(const Launch *l)
@@ -138,6 +138,16 @@ static int run_grad_rows(const Launch *l)
 static int run_grad_weight(const Launch *l)
 {
     return per_pair(l, "moe_combine_grad_weight_kernel", 0, &l->in[2]);
+}
+
+static int run_identity(const Launch *l)
+{
+    return per_element(l, "moe_identity_kernel", sizeof(int64_t));
+}
+
+static int run_identity_grad(const Launch *l)
+{
+    return per_pair(l, "moe_identity_grad_weight_kernel", sizeof(int64_t), &l->in[2]);
 }
 
 static int run_grouped_linear(const Launch *l)
@@ -233,6 +243,8 @@ const KernelDef moe_cuda[] = {
     { "moe_combine", "cuda", "any any i32>any", CPU_SCALAR, run_combine, NULL, cuda_floats_fit },
     { "moe_gather_weighted", "cuda", "any any i32>any", CPU_SCALAR, run_grad_rows, NULL, cuda_floats_fit },
     { "moe_combine_grad_weight", "cuda", "any any i32>any", CPU_SCALAR, run_grad_weight, NULL, cuda_floats_fit },
+    { "moe_identity", "cuda", "any any i32>any", CPU_SCALAR, run_identity, NULL, cuda_floats_fit },
+    { "moe_identity_grad_weight", "cuda", "any any i32>any", CPU_SCALAR, run_identity_grad, NULL, cuda_floats_fit },
     { "grouped_bias", "cuda", "any any i32>any", CPU_SCALAR, run_bias, NULL, cuda_floats_fit },
     { "grouped_bias_grad", "cuda", "any i32>any", CPU_SCALAR, run_bias_grad, NULL, cuda_floats_fit },
     { "grouped_linear", "cuda", "bf16 bf16 i32>any", CPU_SCALAR, run_linear_mma, NULL, serves_mma },

@@ -8,7 +8,7 @@ enum { ROWS = 32 }; /* of a task */
 /* A launch whose tokens [n d] have k rows each. */
 typedef struct Tokens {
     const Launch *l;
-    const int32_t *row; /* [n k], -1: the pair was dropped */
+    const int32_t *row; /* [n k], -1: the pair was dropped; of identities the expert instead */
     int64_t n, k, d;
 } Tokens;
 
@@ -156,6 +156,65 @@ static int run_grad_weight(const Launch *l)
     return KERNEL_OK;
 }
 
+/* ---- experts that give tokens back as they are ---- */
+
+INLINE int64_t first_identity(const Launch *l)
+{
+    return *(const int64_t *)l->attrs;
+}
+
+static void identity_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Tokens *t = arg;
+    const Tensor *x = &t->l->in[0], *weight = &t->l->in[1], *y = &t->l->out[0];
+    const int64_t first = first_identity(t->l);
+    const Range r = chunk(t->n, ROWS, i);
+    for (int64_t token = r.from; token < r.to; token++) {
+        float sum = 0;
+        for (int64_t c = token * t->k; c < (token + 1) * t->k; c++)
+            if (t->row[c] >= first) sum += number_at(weight, c);
+        for (int64_t j = 0; j < t->d; j += LANES) {
+            const int64_t n = at_most(t->d - j), at = token * t->d + j;
+            vec_put(y->dtype, y->data, at, n, vec_get(x->dtype, x->data, at, n) * vec_set(sum));
+        }
+    }
+}
+
+static void identity_grad_task(void *arg, int64_t i, int thread)
+{
+    (void)thread;
+    const Tokens *t = arg;
+    const Tensor *x = &t->l->in[0], *dy = &t->l->in[1], *dweight = &t->l->out[0];
+    const int64_t first = first_identity(t->l);
+    const Range r = chunk(t->n, ROWS, i);
+    for (int64_t token = r.from; token < r.to; token++) {
+        Vec sum = vec_set(0);
+        for (int64_t j = 0; j < t->d; j += LANES) {
+            const int64_t n = at_most(t->d - j), at = token * t->d + j;
+            sum = vec_fma(vec_get(dy->dtype, dy->data, at, n), vec_get(x->dtype, x->data, at, n),
+                          sum);
+        }
+        for (int64_t c = token * t->k; c < (token + 1) * t->k; c++)
+            vec_put(dweight->dtype, dweight->data, c, 1,
+                    vec_set(t->row[c] >= first ? vec_sum(sum) : 0));
+    }
+}
+
+static int run_identity(const Launch *l)
+{
+    const Tokens t = tokens_of(l, &l->in[2], &l->in[0]);
+    run_tokens(&t, identity_task);
+    return KERNEL_OK;
+}
+
+static int run_identity_grad(const Launch *l)
+{
+    const Tokens t = tokens_of(l, &l->in[2], &l->in[0]);
+    run_tokens(&t, identity_grad_task);
+    return KERNEL_OK;
+}
+
 /* ---- biases of experts ---- */
 
 static void bias_task(void *arg, int64_t i, int thread)
@@ -215,6 +274,9 @@ const KernelDef TABLE[] = {
     { "moe_combine", "cpu", "any any i32>any", LEVEL, run_combine, NULL, floats_fit },
     { "moe_gather_weighted", "cpu", "any any i32>any", LEVEL, run_grad_rows, NULL, floats_fit },
     { "moe_combine_grad_weight", "cpu", "any any i32>any", LEVEL, run_grad_weight, NULL,
+      floats_fit },
+    { "moe_identity", "cpu", "any any i32>any", LEVEL, run_identity, NULL, floats_fit },
+    { "moe_identity_grad_weight", "cpu", "any any i32>any", LEVEL, run_identity_grad, NULL,
       floats_fit },
     { "grouped_bias", "cpu", "any any i32>any", LEVEL, run_bias, NULL, floats_fit },
     { "grouped_bias_grad", "cpu", "any i32>any", LEVEL, run_bias_grad, NULL, floats_fit },

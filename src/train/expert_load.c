@@ -8,7 +8,7 @@ void expert_load_new(Arena *a, const Model *m, ExpertLoad *out)
     int n = 0;
     *out = (ExpertLoad){ 0 };
     if (!d || !d->moe) return;
-    out->n = d->moe->n_experts;
+    out->n = moe_all_experts(d->moe);
     out->output = NEW_N(a, const char *, out->n);
     for (int64_t i = 0; i < out->n; i++) out->output[i] = moe_share_name(a, i);
     out->name[n++] = "expert load max";

@@ -474,8 +474,8 @@ TEST(ranks_that_share_layers_answer_as_one)
     arena_free(a);
 }
 
-/* Blocks 2 and 3 read the keys of block 1, which is on another rank; weights are random. */
-TEST(ranks_of_a_pipeline_keep_the_keys_that_their_layers_share_with_others)
+/* Of four blocks, with random weights. */
+static void check_staged_blocks(const char *settings)
 {
     static const char *const layouts[] = {
         STAGES("2", "2", "1") STAGED_MODEL(""),
@@ -488,9 +488,9 @@ TEST(ranks_of_a_pipeline_keep_the_keys_that_their_layers_share_with_others)
                    "--max_new_tokens 12 --temperature 0.7 --seed 3 --stop zz --set \"model_raw="
                    "{component_key: model, variant_key: decoder, config: {sample_key: input_ids, "
                    "prediction_key: logits, vocab_size: 257, sequence_length: 64, n_layer: 4, "
-                   "n_embd: 16, n_head_q: 4, n_head_kv: 2, ffn_hidden: 16, rope: {}, layers: "
-                   "[{count: 2}, {count: 2, shared_kv: true}], per_layer_embedding: {width: 6}}}\"",
+                   "n_embd: 16, n_head_q: 4, n_head_kv: 2, ffn_hidden: 16, rope: {}, ",
                *input = "ab\\nlonger prompt of some tokens\\n";
+    words = arena_printf(a, "%s%s}}\"", words, settings);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         Run one = run(a, &m, input,
                       arena_printf(a, "%s" OWN_MODEL "%s", words,
@@ -501,6 +501,20 @@ TEST(ranks_of_a_pipeline_keep_the_keys_that_their_layers_share_with_others)
         assert_string_equal(r.output, one.output);
     }
     arena_free(a);
+}
+
+/* Blocks 2 and 3 read the keys of block 1, which is on another rank. */
+TEST(ranks_of_a_pipeline_keep_the_keys_that_their_layers_share_with_others)
+{
+    check_staged_blocks("layers: [{count: 2}, {count: 2, shared_kv: true}], per_layer_embedding: "
+                        "{width: 6}");
+}
+
+/* That of block 1 is, on another rank. */
+TEST(ranks_of_a_pipeline_are_sent_what_is_added_behind_the_next_block)
+{
+    check_staged_blocks("layers: [{count: 3, sparse: true, shortcut: true}, {}], mixture: "
+                        "{n_experts: 4, zero_experts: 2, top_k: 2, hidden: 8}");
 }
 
 TEST(ranks_of_a_pipeline_answer_a_file_side_by_side)

@@ -50,6 +50,8 @@ FALCON_H1 = LLAMA | dict(mamba_n_heads=8, mamba_d_head=8, mamba_n_groups=2, mamb
                          attention_in_multiplier=0.8, attention_out_multiplier=0.9, ssm_in_multiplier=1.1, ssm_out_multiplier=1.2,
                          ssm_multipliers=[0.9, 0.8, 1.3, 1.4, 0.6], mlp_multipliers=[1.2, 0.8])
 BARE = {k: LLAMA[k] for k in ("vocab_size", "hidden_size", "bos_token_id", "eos_token_id", "pad_token_id")}
+LONGCAT = {k: v for k, v in LATENT.items() if k not in ("intermediate_size", "num_hidden_layers", "num_key_value_heads")} | dict(
+    num_layers=2, q_lora_rank=20, head_dim=8, ffn_hidden_size=48, expert_ffn_hidden_size=24, n_routed_experts=5, zero_expert_num=3, moe_topk=3, routed_scaling_factor=1.5)
 DBRX = dict(vocab_size=VOCABULARY, d_model=32, n_heads=4, n_layers=3, max_seq_len=SIZE, bos_token_id=None, eos_token_id=None, pad_token_id=None)
 NEMOTRON = {k: v for k, v in LLAMA.items() if k != "num_hidden_layers"} | dict(head_dim=16, mamba_num_heads=8, mamba_head_dim=12, n_groups=2, ssm_state_size=16)
 
@@ -325,6 +327,9 @@ FAMILIES = {
     "sarvam_mla_yarn": ("SarvamMLA", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=0) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "kimi_linear": ("KimiLinear", KIMI),
+    "longcat_flash": ("LongcatFlash", LONGCAT),
+    "longcat_flash_yarn": ("LongcatFlash", LONGCAT | dict(attention_bias=True, zero_expert_num=0, tie_word_embeddings=True) | rope(
+        "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "kimi_linear_groups": ("KimiLinear", KIMI | dict(q_lora_rank=20, attention_bias=True, linear_conv_kernel_dim=3, norm_topk_prob=False, n_group=4, topk_group=2, num_local_experts=8,
                                                      n_shared_experts=2, layer_types=["full_attention", "linear_attention"] * 2, mlp_layer_types=["sparse", "dense", "sparse", "dense"])),
     "olmo_hybrid": ("OlmoHybrid", OLMO_HYBRID),
@@ -390,6 +395,8 @@ def drawn(seed):
     options = options | {k: r.choice(v) for k, v in draws.items() if options.get(k) is not None or k == "tie_word_embeddings" and kind in ("Llama", "Qwen2", "Qwen3", "Mistral")}
     if kind == "Mamba2":  # its sizes depend on each other
         options |= {k: FAMILIES[name][1][k] for k in ("hidden_size", "head_dim", "expand") if k in FAMILIES[name][1]}
+    if kind == "LongcatFlash":  # so many features turn
+        options["head_dim"] = options["qk_rope_head_dim"]
     if "word_embed_proj_dim" in options:
         options["word_embed_proj_dim"] = options["hidden_size"]
     return f"{name}, drawn by {seed}", (kind, options)
@@ -617,6 +624,9 @@ def published(weights, config):
     """Tensors of a folder of transformers as the authors of the model have them, where these differ, and transformers reads both."""
     if config["model_type"] == "kimi_linear":  # layers without experts have the name of mixtures
         return {re.sub(r"\.block_sparse_moe\.(gate|up|down)_proj\.", r".mlp.\1_proj.", k): v for k, v in weights.items()}
+    if config["model_type"] == "longcat_flash":  # gates of experts without weights are not read
+        own = config["n_routed_experts"]
+        return {k: torch.zeros_like(v) if (n := re.search(r"experts\.(\d+)\.", k)) and int(n[1]) >= own else v for k, v in weights.items()}
     if config["model_type"] != "olmo_hybrid":
         return weights
     # norms of all layers have the name of those of linear ones, and convolutions of a layer are cut into equal thirds

@@ -37,7 +37,7 @@ def draw_mixer(r, model):
         layers = [{"no_ffn": True}, {"no_mixer": True}]
     elif kind == "latent":
         model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", attention_gate="none", qkv_clip=0.0,
-                      latent=dict(key_rank=16, query_rank=r.choice([0, 20]), rope_width=4, value_width=r.choice([8, 12])))
+                      latent=dict(key_rank=16, query_rank=r.choice([0, 20]), rope_width=4, value_width=r.choice([8, 12]), key_scale=r.choice([1.0, 1.5])))
     if r.random() < 0.2 and kind == "attention":
         layers = [{"head_width": r.choice([8, 12]), "n_head_kv": r.choice([model["n_head_kv"], model["n_head_q"]]), "keys_as_values": r.random() < 0.5}, {}]
         if r.random() < 0.5:
@@ -96,10 +96,15 @@ def draw_model(r):
         model["mixture"]["expert_scale"] = r.random() < 0.2
         model["mixture"]["norm_behind"] = r.random() < 0.2
         model["mixture"]["latent"] = r.choice([0, 0, 0, 16])
+        model["mixture"]["zero_experts"] = r.choice([0, 0, 1, 3])
         for layer in layers:
             if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):
                 layer["sparse"] = True
                 layer.pop("ffn_hidden", None)
+        period = [layer for layer in layers for _ in range(layer.get("count", 1))]
+        for layer in layers:  # the last block has none behind it
+            if model["residual"] == "serial" and "beside_ffn" not in model["mixture"] and layer is not period[(model["n_layer"] - 1) % len(period)]:
+                layer["shortcut"] = layer.get("sparse", False) and r.random() < 0.5
     model["layers"] = layers
     return model
 

@@ -198,6 +198,56 @@ TEST(experts_with_a_capacity_equal_one_rank)
                            1e-11);
 }
 
+/* Of six experts two have no weights; a capacity does not bound them. */
+TEST(experts_without_weights_equal_one_rank)
+{
+    static const Moe zero = { .n_experts = 4,
+                              .zero_experts = 2,
+                              .top_k = 3,
+                              .hidden = 6,
+                              .factor = 1.5,
+                              .aux_loss = 0.02,
+                              .z_loss = 0.01,
+                              .balance_rate = 0.25,
+                              .expert_scale = true,
+                              .activation = ACTIVATE_SILU };
+    Moe narrow = zero, weighing = zero;
+    narrow.capacity = 0.7;
+    weighing.weigh_inputs = true;
+    weighing.shared_hidden = 5;
+    const Moe *row[] = { &zero, &narrow, &weighing };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        layout_equals_one_rank((LayoutCase){ .size[MESH_EP] = 2,
+                                             .size[MESH_DP_SHARD] = 2,
+                                             .moe = row[i],
+                                             .data_parallel.stage = ZERO_PARAMETERS,
+                                             .llama_like = true,
+                                             .recompute_every = 1,
+                                             .compute = F64 },
+                               1e-11);
+        layout_equals_one_rank(
+            (LayoutCase){
+                .size[MESH_EP] = 2,
+                .size[MESH_CP] = 2,
+                .size[MESH_TP] = 2,
+                .sharding = { .tensor = true, .sequence = true, .context = true, .layout = ZIGZAG },
+                .moe = row[i],
+                .accumulation = 2,
+                .compute = F64 },
+            1e-11);
+        layout_equals_one_rank((LayoutCase){ .size[MESH_PP] = 2,
+                                             .size[MESH_TP] = 2,
+                                             .sharding.tensor = true,
+                                             .moe = row[i],
+                                             .accumulation = 2,
+                                             .compute = F64 },
+                               1e-11);
+    }
+    layout_equals_one_rank(
+        (LayoutCase){ .size[MESH_EP] = 2, .moe = &zero, .llama_like = true, .compute = BF16 },
+        3e-2);
+}
+
 /* Biases follow the load of a whole step, wherever they are kept. */
 TEST(routers_balanced_by_biases_equal_one_rank)
 {

@@ -1,6 +1,7 @@
 /* test_families.c - every family of Hugging Face's models is trained on ranks as on one: each
  * layout, recomputation and mixed precision with each family's norms, windows, caps and experts. */
 #include "layout.h"
+#include "models/decoder_model.h"
 #include "models/families.h"
 #include "test.h"
 #include <string.h>
@@ -234,6 +235,41 @@ static void check_linear(const LinearAttention *linear)
                                       .compute = F64 },
                         1e-11);
         equals_one_rank_fsdp_and_cp(&d);
+    }
+    arena_free(a);
+}
+
+/* In one block of two, and in two of three, one behind the other; each block is a stage of the
+ * pipeline. */
+TEST(mixtures_with_shortcuts_learn_on_ranks_what_they_learn_on_one)
+{
+    static const char *const layers[] = {
+        "n_layer: 4, layers: [{sparse: true, shortcut: true}, {}]",
+        "n_layer: 6, norm_behind: true, residual_scale: 0.5, layers: [{count: 2, sparse: true, "
+        "shortcut: true}, {no_ffn: true}]",
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        Model *m;
+        assert_no_error(decoder_model(
+            a,
+            arena_printf(a,
+                         "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
+                         "sequence_length: 32, n_embd: 16, n_head_q: 4, n_head_kv: 2, ffn_hidden: "
+                         "24, rope: {}, mixture: {n_experts: 4, zero_experts: 2, top_k: 3, hidden: "
+                         "8, factor: 1.5, normalize: false, aux_loss: 0.02}, %s",
+                         layers[i]),
+            &m));
+        const Decoder *d = decoder_of(m);
+        check_family(d);
+        equals_one_rank(d,
+                        (LayoutCase){ .size[MESH_PP] = 2,
+                                      .per_rank = (int)d->n_layer / 2,
+                                      .schedule = "Interleaved1F1B",
+                                      .accumulation = 4,
+                                      .recompute_every = 2,
+                                      .compute = F64 },
+                        1e-11);
     }
     arena_free(a);
 }

@@ -81,15 +81,15 @@ TEST(activations_in_host_memory_change_no_bit)
                offload_second);
 }
 
-/* What several blocks read comes back for the first of them in the backward pass. */
-TEST(keys_that_blocks_share_wait_in_host_memory_too)
+static void check_settings(const char *settings)
 {
-    static const char config[] =
-        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
-        "n_embd: 16, n_layer: 6, n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {}, layers: "
-        "[{}, {window: 4}, {shared_kv: true}, {shared_kv: true, window: 4}], "
-        "per_layer_embedding: {width: 4}";
     Arena *a = arena_new();
+    const char *config =
+        arena_printf(a,
+                     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
+                     "sequence_length: 32, n_embd: 16, n_layer: 6, n_head_q: 4, n_head_kv: 2, "
+                     "ffn_hidden: 24, rope: {}, %s",
+                     settings);
     Model *m;
     assert_no_error(decoder_model(a, config, &m));
     const LayoutCase l = { .decoder = decoder_of(m), .vocabulary = 16, .compute = F32 };
@@ -99,6 +99,19 @@ TEST(keys_that_blocks_share_wait_in_host_memory_too)
     check_same(l, offload_second);
     check_same(again, offload_all);
     arena_free(a);
+}
+
+/* What several blocks read comes back for the first of them in the backward pass. */
+TEST(keys_that_blocks_share_wait_in_host_memory_too)
+{
+    check_settings("layers: [{}, {window: 4}, {shared_kv: true}, {shared_kv: true, window: 4}], "
+                   "per_layer_embedding: {width: 4}");
+}
+
+TEST(what_is_added_behind_the_next_block_waits_in_host_memory_too)
+{
+    check_settings("norm_behind: true, layers: [{sparse: true, shortcut: true}, {}], mixture: "
+                   "{n_experts: 4, zero_experts: 2, top_k: 2, hidden: 8}");
 }
 FENCED(activations_in_host_memory_change_no_bit)
 

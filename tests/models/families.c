@@ -346,6 +346,9 @@ static const char *const families[] = {
                   "\"linear_attn_config\": {\"num_heads\": 4, \"head_dim\": 6, "
                   "\"short_conv_kernel_size\": 3, \"kda_layers\": [1, 2, 4], "
                   "\"full_attn_layers\": [3]}",
+    LATENT "\"model_type\": \"longcat_flash\", \"q_lora_rank\": 5, \"head_dim\": 2, "
+           "\"v_head_dim\": 6, \"num_layers\": 2, \"n_routed_experts\": 4, \"zero_expert_num\": 3, "
+           "\"moe_topk\": 3, \"expert_ffn_hidden_size\": 6, \"attention_bias\": true",
 };
 
 int n_tiny_families(void)

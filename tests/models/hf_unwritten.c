@@ -143,7 +143,7 @@ const char *hf_members(Arena *a, const HfFamily *f)
     static const char rest[] =
         ", \"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": 12, "
         "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
-        "\"head_dim\": 8, \"num_experts\": 3, \"n_routed_experts\": "
+        "\"num_experts\": 3, \"n_routed_experts\": "
         "3, "
         "\"n_shared_experts\": 1, \"num_experts_per_tok\": 2, \"first_k_dense_replace\": 1, "
         "\"shared_expert_intermediate_size\": 7, \"num_shared_experts\": "
@@ -159,12 +159,13 @@ const char *hf_members(Arena *a, const HfFamily *f)
         "\"top_k_experts\": 2, \"rope_scaling\": {}, \"n_group\": 1, \"topk_group\": 1, "
         "\"attention_types\": [[[\"global\", \"local\"], 1]]";
     const int key_heads = f->dialect == &hf_mimo_v2 ? 1 : 2; /* layers with a window have twice */
+    const bool is_longcat = f->dialect == &hf_longcat_flash;
     return arena_printf(
         a,
         "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s, \"moe_intermediate_size\": %d, "
-        "\"num_key_value_heads\": %d",
-        f->model_type, rest, f->keys.topk_method ? "false" : "true", f->shared_alike ? 12 : 5,
-        key_heads);
+        "\"num_key_value_heads\": %d, \"head_dim\": %d, \"zero_expert_num\": 2",
+        f->model_type, rest, f->keys.topk_method || is_longcat ? "false" : "true",
+        f->shared_alike ? 12 : 5, key_heads, is_longcat ? 6 : 8);
 }
 
 NamedTensor *hf_named(NamedTensor *file, const char *name)

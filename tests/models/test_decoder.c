@@ -207,6 +207,11 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}]", "layers: a sparse block needs the settings `mixture`" },
         { "mixture: {n_experts: 2, top_k: 3, hidden: 4}, layers: [{sparse: true}]",
           "mixture: top_k 3 is above n_experts 2" },
+        { "mixture: {n_experts: 2, zero_experts: 1, top_k: 4, hidden: 4}, layers: [{sparse: true}]",
+          "mixture: top_k 4 is above n_experts 2 and zero_experts together" },
+        { "layers: [{sparse: true}], mixture: {n_experts: 4, zero_experts: 2, top_k: 1, hidden: 4, "
+          "n_groups: 2, top_groups: 1}",
+          "mixture: experts without weights are in no group" },
         { "mixture: {n_experts: 2, top_k: 1, hidden: 4, score: hard}, layers: [{sparse: true}]",
           "score" },
         { "layers: [{}, {rope: {base: 5.0}, no_rope: true}]",
@@ -228,6 +233,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "latent: {key_rank: 4, rope_width: 4, value_width: 4}",
           "latent: rope_width 4 and head_width 4 must be even numbers, head_width the larger" },
         { "latent: {key_rank: 4, rope_width: 3, value_width: 4}", "latent: rope_width 3" },
+        { "latent: {key_rank: 4, rope_width: 2, value_width: 4, query_scale: 2.0}",
+          "latent: query_scale: queries have no vector" },
         { "head_width: 5, latent: {key_rank: 4, rope_width: 2, value_width: 4}",
           "latent: rope_width 2 and head_width 5" },
         { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 4, n_groups: 3, "
@@ -382,6 +389,15 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "layers.0.rope: width 4 is odd, or above the head width 2" },
         { "rope: {proportional: true}", "rope: proportional needs a width" },
         { "rope: {proportional: true, width: 2, kind: llama3}", "and kind none or linear" },
+        { "layers: [{shortcut: true}, {}]", "layers.0: shortcut is of sparse blocks" },
+        { "layers: [{sparse: true, shortcut: true}], mixture: {n_experts: 2, top_k: 1, hidden: 4}",
+          "layers.0: shortcut needs a block behind, but the last block is of this kind" },
+        { "residual: one_norm, layers: [{sparse: true, shortcut: true}, {}], mixture: {n_experts: "
+          "2, top_k: 1, hidden: 4}",
+          "layers.0: shortcut needs residual: serial" },
+        { "layers: [{sparse: true, shortcut: true}, {}], mixture: {n_experts: 2, top_k: 1, hidden: "
+          "4, beside_ffn: true}",
+          "layers.0: shortcut and beside_ffn of the mixture exclude each other" },
         { "layers: [{sparse: true}], residual: two_norms, mixture: {n_experts: 2, top_k: 1, "
           "hidden: "
           "4, beside_ffn: true}",
@@ -464,6 +480,32 @@ static Graph *pass_of(Arena *a, const char *settings)
     assert_no_error(decoder_model(a, arena_printf(a, DECODER_SETTINGS "%s", settings), &m));
     assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
     return g;
+}
+
+/* What the mixture of block 0 gives goes through the norm that it alone has, and to the last sum of
+ * block 1, whose attention and feed-forward layer read the stream without it. */
+TEST(a_mixture_with_a_shortcut_is_added_behind_the_next_block)
+{
+    Arena *a = arena_new();
+    const Graph *g =
+        pass_of(a, "layers: [{sparse: true, shortcut: true}, {count: 3}], mixture: {n_experts: 4, "
+                   "top_k: 2, hidden: 6, norm_behind: true}");
+    const Value *dense = graph_find(g, "transformer.h.0.mlp.W.weight"),
+                *router = graph_find(g, "transformer.h.0.mlp.router.weight"),
+                *weight = graph_find(g, "transformer.h.0.mixture_norm.weight"), *late = NULL;
+    const Node *last = NULL, *reader = NULL;
+    assert_true(dense && router && weight &&
+                !graph_find(g, "transformer.h.0.ffn_post_norm.weight"));
+    for (int64_t i = 0; i < g->n_nodes; i++) {
+        const Node *n = g->node[i];
+        if (n->n_in == 2 && n->in[1] == weight) late = n->out[0];
+        if (n->n_in == 2 && n->in[1] == late) reader = n;
+        if (n->block >= 0 && g->place[n->block].index == 1) last = n;
+    }
+    assert_non_null(late);
+    assert_ptr_equal(reader, last);
+    assert_string_equal(last->op->name, "add");
+    arena_free(a);
 }
 
 TEST(a_norm_behind_mixtures_is_of_sparse_blocks_alone)

@@ -712,6 +712,20 @@ static const Pair pairs[] = {
       "rope_width: 2, value_width: 3}, rope: {}, layers: [{sparse: true}, {}], mixture: {score: "
       "sigmoid, n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: "
       "1.5, n_groups: 4, top_groups: 2, norm_behind: true, balance_rate: 0.001}" },
+    { LATENT "\"model_type\": \"longcat_flash\", \"q_lora_rank\": 2, \"head_dim\": 2, "
+             "\"num_layers\": 2, \"zero_expert_num\": 3, \"rope_theta\": 10000.0",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-5}, latent: {key_rank: 6, query_rank: 2, rope_width: 2, value_width: 3, "
+      "key_scale: 1.1547005383792515, query_scale: 2.0}, rope: {}, layers: [{sparse: true, "
+      "shortcut: true}, {}], mixture: {n_experts: 8, zero_experts: 3, top_k: 2, hidden: 6, "
+      "normalize: false, factor: 1.5, balance_rate: 0.001}" },
+    { "\"model_type\": \"longcat_flash\"",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 131072, sequence_length: 131072, "
+      "n_embd: 6144, n_layer: 56, n_head_q: 64, n_head_kv: 64, head_width: 192, ffn_hidden: 12288, "
+      "norm: {eps: 1e-5}, latent: {key_rank: 512, query_rank: 1536, rope_width: 64, value_width: "
+      "128, key_scale: 3.4641016151377544, query_scale: 2.0}, rope: {base: 1e7}, layers: [{sparse: "
+      "true, shortcut: true}, {}], mixture: {n_experts: 512, zero_experts: 256, top_k: 12, hidden: "
+      "2048, normalize: false, factor: 6.0, balance_rate: 0.001}" },
     { KIMI
       "\"model_max_length\": 32, \"num_experts\": 8, \"num_experts_per_token\": 2, "
       "\"num_shared_experts\": 1, \"num_expert_group\": 4, \"topk_group\": 2, "

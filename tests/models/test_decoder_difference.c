@@ -54,10 +54,10 @@ of_rope[] = {
     REAL_OF(RopeScaling, growth, "layer 1: rope growth"), WHOLE_OF(RopeScaling, width, "layer 1: features of a head that turn"),
     FLAG_OF(RopeScaling, proportional, "layer 1: rope by whole heads"), FLAG_OF(RopeScaling, still, "layer 1: positions that turn"), { 0 },
 },
-of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), { 0 } },
+of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), FLAG_OF(DecoderLayer, shortcut, "layer 1: mixture that is added behind the next block"), { 0 } },
 of_moe[] = {
     WHOLE_OF(Moe, n_experts, "experts"), WHOLE_OF(Moe, top_k, "experts of a token"), WHOLE_OF(Moe, hidden, "width of an expert"), WHOLE_OF(Moe, latent, "width of what experts read"),
-    REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
+    WHOLE_OF(Moe, zero_experts, "experts without weights"), REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
     REAL_OF(Moe, shared_factor, "factor of shared experts"), WHOLE_OF(Moe, n_groups, "groups of experts"), WHOLE_OF(Moe, top_groups, "groups of a token"),
     WHOLE_OF(Moe, shared_hidden, "shared experts' width"), FLAG_OF(Moe, is_plain, "gate of experts"), FLAG_OF(Moe, weigh_inputs, "what experts read"),
     FLAG_OF(Moe, normalize, "sum 1"), FLAG_OF(Moe, expert_scale, "factors of experts"), FLAG_OF(Moe, router_norm, "norm of the router"), FLAG_OF(Moe, norm_behind, "norm behind experts"), FLAG_OF(Moe, bias, "biases of experts"),
@@ -74,7 +74,7 @@ of_selective[] = {
 },
 of_latent[] = {
     WHOLE_OF(Latent, key_rank, "latent key_rank"), WHOLE_OF(Latent, query_rank, "latent query_rank"), WHOLE_OF(Latent, turning, "latent rope_width"),
-    WHOLE_OF(Latent, value_width, "latent value_width"), { 0 },
+    WHOLE_OF(Latent, value_width, "latent value_width"), REAL_OF(Latent, key_scale, "latent key_scale"), REAL_OF(Latent, query_scale, "latent query_scale"), { 0 },
 },
 of_sparse[] = {
     WHOLE_OF(SparseAttention, heads, "heads of indexers"), WHOLE_OF(SparseAttention, width, "width of indexers"),

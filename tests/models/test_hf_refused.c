@@ -318,6 +318,7 @@ TEST(weights_that_are_packed_otherwise_are_refused_by_their_option)
 #define EXPERTS "\"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
 #define MIMO "\"n_routed_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "
 
+#define LONGCAT "\"q_lora_rank\": 4, \"head_dim\": 2, \"n_routed_experts\": 4"
 #define KOLIBRI                                                                                    \
     "\"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 4, "               \
     "\"shared_expert_intermediate_size\": 6, "
@@ -553,6 +554,32 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
         { "olmo_hybrid", "\"linear_conv_kernel_dim\": 1", "a convolution sees at least 2 tokens" },
         { "olmo_hybrid", "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 10.0}}",
           "known is one rope, of all layers with attention" },
+        { "longcat_flash", LATENT LONGCAT ", \"zero_expert_type\": \"copy\"",
+          "zero_expert_type: \"copy\" is not known; only identity is" },
+        { "longcat_flash", LATENT LONGCAT ", \"mla_scale_q_lora\": false",
+          "mla_scale_q_lora: false is not known; only true is" },
+        { "longcat_flash", LATENT LONGCAT ", \"mla_scale_kv_lora\": false",
+          "mla_scale_kv_lora: false is not known; only true is" },
+        { "longcat_flash", LATENT LONGCAT ", \"router_bias\": true",
+          "router_bias: true is not known; only false is" },
+        { "longcat_flash", LATENT LONGCAT ", \"norm_topk_prob\": true",
+          "norm_topk_prob: true is not known; only false is" },
+        { "longcat_flash", LATENT LONGCAT ", \"qk_head_dim\": 4",
+          "qk_head_dim: 4 is not known; it must be qk_nope_head_dim + qk_rope_head_dim" },
+        { "longcat_flash", LATENT "\"q_lora_rank\": 4",
+          "head_dim: 64 is not known; it must equal qk_rope_head_dim" },
+        { "longcat_flash", LATENT LONGCAT ", \"q_lora_rank\": null",
+          "q_lora_rank: null is not known; the class always has such a vector" },
+        { "longcat_flash", LATENT LONGCAT ", \"num_layers\": 2",
+          "num_hidden_layers: 2 is not known; it must be twice num_layers" },
+        { "longcat_flash", LATENT LONGCAT ", \"num_layers\": null",
+          "num_layers: null is not known; it is needed" },
+        { "longcat_flash", LATENT LONGCAT ", \"num_hidden_layers\": 3",
+          "num_hidden_layers: 3 is not known; it must be twice num_layers" },
+        { "longcat_flash", LATENT LONGCAT ", \"moe_topk\": 8, \"zero_expert_num\": null",
+          "moe_topk: 8 is not known; it is more than there are experts" },
+        { "longcat_flash", LATENT LONGCAT ", \"n_routed_experts\": 0",
+          "n_routed_experts: 0; allowed: an integer, at least 1" },
         { "mimo_v2_flash", "\"num_experts_per_tok\": 2",
           "n_routed_experts is missing; the class needs it" },
         { "phimoe", "\"num_local_experts\": 4, \"num_experts_per_tok\": 3",

@@ -130,24 +130,48 @@ static void turn_experts(Arena *a, NamedTensor *file, int64_t n)
 
 TEST(experts_return_from_one_tensor_of_a_layer)
 {
-    static const char *const types[] = { "qwen3_5_moe_text", "qwen3_moe", "glm4_moe" };
+    static const char *const types[] = { "qwen3_5_moe_text", "qwen3_moe", "glm4_moe",
+                                         "longcat_flash" };
     Arena *a = arena_new();
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         HfUnwritten u = hf_unwritten(a, hf_members(a, hf_family_find(types[i])));
         NamedTensor *stacked = NEW_N(a, NamedTensor, u.n_file);
         const int64_t n = stack_experts(a, &u, stacked);
-        assert_true(n < u.n_file && hf_named(stacked, "model.layers.1.mlp.experts.gate_up_proj"));
+        const char *gates =
+            arena_printf(a, "model.layers.%d.mlp.experts.gate_up_proj", i == 3 ? 0 : 1);
+        assert_true(n < u.n_file && hf_named(stacked, gates));
         u.file = stacked;
         u.n_file = n;
         returns(a, &u, ONE_FILE);
         turn_experts(a, stacked, n);
         returns(a, &u, ONE_FILE);
-        hf_named(stacked, "model.layers.1.mlp.experts.gate_up_proj")->tensor.size[1]--;
+        hf_named(stacked, gates)->tensor.size[1]--;
         CheckpointReader *r;
         hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
         assert_error_has(hf_open(a, u.model, u.param, u.n, &r),
-                         "model.layers.1.mlp.experts.gate_up_proj has the shape");
+                         arena_printf(a, "%s has the shape", gates));
     }
+    arena_free(a);
+}
+
+/* transformers wants them; the authors' files are without. */
+TEST(experts_without_weights_have_gates_of_zeros_in_files)
+{
+    Arena *a = arena_new();
+    HfUnwritten u = hf_unwritten(a, hf_members(a, hf_family_find("longcat_flash")));
+    int64_t n = 0, n_zeros = 0;
+    for (int64_t i = 0; i < u.n_file; i++) {
+        const Tensor *t = &u.file[i].tensor;
+        const char *expert = strstr(u.file[i].name, ".experts.");
+        const bool is_zero = expert && expert[9] >= '3'; /* of five three have weights */
+        for (int64_t k = 0; is_zero && k < tensor_count(t); k++)
+            assert_true(dtype_get(t->dtype, t->data, k) == 0);
+        n_zeros += is_zero;
+        if (!is_zero) u.file[n++] = u.file[i];
+    }
+    assert_int_equal(n_zeros, 4);
+    u.n_file = n;
+    returns(a, &u, ONE_FILE);
     arena_free(a);
 }
 

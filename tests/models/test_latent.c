@@ -14,6 +14,7 @@ typedef struct Layer {
     const OpRun *run;
     const Value *x, *o;
     int64_t key_rank, query_rank, value_width;
+    double key_scale, query_scale;
     int64_t top_k; /* of an indexer of INDEX_HEADS; 0: there is none */
 } Layer;
 
@@ -57,12 +58,14 @@ static void heads_of(const Layer *l, int64_t token, double q[HEADS][HEAD], doubl
     if (l->query_rank) {
         product(l, "q_latent", x, WIDTH, latent, l->query_rank);
         rms(l, "q_latent_norm", latent, l->query_rank);
+        for (int64_t i = 0; i < l->query_rank; i++) latent[i] *= l->query_scale;
         product(l, "q_up", latent, l->query_rank, q[0], HEADS * HEAD);
     } else {
         product(l, "q_attn", x, WIDTH, q[0], HEADS * HEAD);
     }
     product(l, "kv_latent", x, WIDTH, latent, l->key_rank);
     rms(l, "kv_latent_norm", latent, l->key_rank);
+    for (int64_t i = 0; i < l->key_rank; i++) latent[i] *= l->key_scale;
     product(l, "k_rope", x, WIDTH, shared, TURNING);
     product(l, "k_attn", latent, l->key_rank, own, HEADS * OWN);
     turn(&shared[0], &shared[1], token);
@@ -146,13 +149,15 @@ static void check_attention(const Layer *l)
 static void check_settings(Layer l, const char *more)
 {
     Arena *a = arena_new();
-    const char *settings = arena_printf(
-        a,
-        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
-        "sequence_length: 32, n_embd: 8, n_layer: 1, n_head_q: 2, n_head_kv: 2, "
-        "head_width: 6, ffn_hidden: 12, rope: {base: 100.0}, latent: {key_rank: "
-        "%lld, query_rank: %lld, rope_width: 2, value_width: %lld}%s",
-        (long long)l.key_rank, (long long)l.query_rank, (long long)l.value_width, more);
+    const char *settings =
+        arena_printf(a,
+                     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
+                     "sequence_length: 32, n_embd: 8, n_layer: 1, n_head_q: 2, n_head_kv: 2, "
+                     "head_width: 6, ffn_hidden: 12, rope: {base: 100.0}, latent: {key_rank: "
+                     "%lld, query_rank: %lld, rope_width: 2, value_width: %lld, key_scale: %.17g, "
+                     "query_scale: %.17g}%s",
+                     (long long)l.key_rank, (long long)l.query_rank, (long long)l.value_width,
+                     l.key_scale, l.query_scale, more);
     l.run = decoder_run(a, settings, TOKENS);
     l.x = decoder_read_by(l.run, "attn.kv_latent.weight");
     l.o = decoder_read_by(l.run, "attn.c_proj.weight");
@@ -163,24 +168,41 @@ static void check_settings(Layer l, const char *more)
 /* With values narrower than keys, as wide, and wider. */
 TEST(latent_attention_equals_its_formula)
 {
-    static const Layer row[] = { { .key_rank = 5, .query_rank = 3, .value_width = 3 },
-                                 { .key_rank = 7, .query_rank = 0, .value_width = HEAD },
-                                 { .key_rank = 4, .query_rank = 6, .value_width = 8 } };
+    static const Layer row[] = {
+        { .key_rank = 5, .query_rank = 3, .value_width = 3, .key_scale = 1.5, .query_scale = 0.5 },
+        { .key_rank = 7,
+          .query_rank = 0,
+          .value_width = HEAD,
+          .key_scale = 0.75,
+          .query_scale = 1 },
+        { .key_rank = 4, .query_rank = 6, .value_width = 8, .key_scale = 1, .query_scale = 1 }
+    };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) check_settings(row[i], "");
 }
 
 TEST(attention_to_tokens_that_an_indexer_selects_equals_its_formula)
 {
-    check_settings((Layer){ .key_rank = 5, .query_rank = 3, .value_width = 3, .top_k = 2 },
+    check_settings((Layer){ .key_rank = 5,
+                            .query_rank = 3,
+                            .value_width = 3,
+                            .key_scale = 1.5,
+                            .query_scale = 0.5,
+                            .top_k = 2 },
                    ", sparse_attention: {heads: 3, width: 6, top_k: 2}");
-    check_settings((Layer){ .key_rank = 4, .query_rank = 6, .value_width = 8, .top_k = 9 },
+    check_settings((Layer){ .key_rank = 4,
+                            .query_rank = 6,
+                            .value_width = 8,
+                            .key_scale = 1,
+                            .query_scale = 1,
+                            .top_k = 9 },
                    ", sparse_attention: {heads: 3, width: 6, top_k: 9}");
 }
 
 #define SMALL                                                                                      \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
     "8, n_layer: 2, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, rope: {base: "       \
-    "100.0}, latent: {key_rank: 5, query_rank: 3, rope_width: 2, value_width: 4}"
+    "100.0}, latent: {key_rank: 5, query_rank: 3, rope_width: 2, value_width: 4, key_scale: 1.5, " \
+    "query_scale: 0.5}"
 
 static void check_continued(const Adapters *adapters)
 {

@@ -65,7 +65,7 @@ static MoeRows rows_of_experts(Graph *g, Value *expert, int64_t n_experts, doubl
     Value *dropped;
     const MoeLimit limit = { .n_experts = n_experts, .capacity = capacity };
     if (capacity > 0) expert = moe_limit(g, expert, &limit, &dropped);
-    return moe_rows(g, expert, n_experts);
+    return moe_rows(g, expert, n_experts, 0);
 }
 
 /* batch, sequence, choices; experts; width; attributes: the capacity */
@@ -86,6 +86,22 @@ static Value *build_moe_weighted(Graph *g, const OpCase *c, const int64_t *n)
     const MoeRows rows = rows_of_experts(g, expert, n[3], *(const double *)c->attrs);
     Value *y = moe_gather_weighted(g, x, weight, &rows);
     return moe_combine(g, mul(g, y, y), fill(g, weight, 1), &rows);
+}
+
+/* batch, sequence, choices; experts; width; of the experts half have neither weights nor a
+ * capacity; attributes: the capacity of the others */
+static Value *build_moe_identity(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const MoeLimit limit = { .n_experts = n[3] / 2,
+                             .n_zero = n[3] - n[3] / 2,
+                             .capacity = *(const double *)c->attrs };
+    Value *x = floats(g, "x", 3, (int64_t[]){ n[0], n[1], n[4] }), *dropped;
+    Value *weight = floats(g, "weight", 3, n), *expert = ids(g, "expert", n[3], 3, n);
+    Value *taken = limit.capacity > 0 ? moe_limit(g, expert, &limit, &dropped) : expert;
+    const MoeRows rows = moe_rows(g, taken, limit.n_experts, limit.n_zero);
+    Value *y = moe_gather(g, x, &rows);
+    y = moe_combine(g, mul(g, y, y), weight, &rows);
+    return add(g, y, moe_identity(g, x, weight, taken, limit.n_experts));
 }
 
 /* tokens, choices, experts, width, width of the result */
@@ -129,6 +145,8 @@ const OpCase expert_cases[] = {
     { "moe_rows", build_moe_rows, .attrs = &(const double){ 0 }, .n = { 2, 4, 2, 3, 4 }, .large = { 4, 1024, 2, 8, 768 } },
     { "moe_gather_weighted", build_moe_weighted, .attrs = &(const double){ 0 }, .n = { 2, 4, 2, 3, 4 }, .large = { 4, 1024, 2, 8, 768 } },
     { "moe_gather_weighted with a capacity", build_moe_weighted, .attrs = &(const double){ 0.9 }, .n = { 2, 50, 2, 3, 37 } },
+    { "moe_identity", build_moe_identity, .attrs = &(const double){ 0 }, .n = { 2, 4, 2, 6, 5 }, .large = { 4, 1024, 4, 16, 768 } },
+    { "moe_identity with a capacity", build_moe_identity, .attrs = &(const double){ 0.6 }, .n = { 2, 30, 3, 5, 37 } },
     { "moe_rows, wide", build_moe_rows, .attrs = &(const double){ 0.9 }, .n = { 2, 50, 2, 3, 37 } },
     { "moe_rows with a capacity", build_moe_rows, .attrs = &(const double){ 0.9 }, .n = { 2, 6, 2, 3, 5 } },
     { "grouped_linear", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 7, 2, 3, 4, 6 } },

@@ -14,6 +14,7 @@
 #include "ops/gradient_norm.h"
 #include "ops/mean_valid.h"
 #include "ops/moe_route.h"
+#include "ops/moe_rows.h"
 #include "ops/norm.h"
 #include "ops/positions.h"
 #include "ops/reshape.h"
@@ -106,6 +107,26 @@ TEST(experts_are_chosen_from_the_best_groups)
     expect(s, of_two, ARE(1.6351489523872873, 1.6043677771171634));
     expect(s, biased, ARE(3, 2));
     expect(s, of_biased, ARE(0.03597241992418312, 1.848283639957513));
+    sheet_free(s);
+}
+
+/* Of five experts the last two have no weights: the pairs of the others have rows. */
+TEST(experts_without_weights_give_tokens_back)
+{
+    Sheet *s = sheet_new();
+    Graph *g = s->graph;
+    Value *x = give(s, "x", SIZES(1, 3, 2), NUMBERS(1, 2, -3, 4, 5, -6));
+    Value *weight = give(s, "weight", SIZES(1, 3, 2), NUMBERS(0.5, 0.25, 2, 0.5, 0.1, 0.2));
+    Value *logits =
+        give(s, "logits", SIZES(1, 3, 5), NUMBERS(0, 3, 0, 0, 2, 0, 0, 0, 2, 3, 3, 2, 0, 0, 0));
+    Value *expert;
+    moe_route(g, logits, NULL, &(MoeRoute){ .top_k = 2, .factor = 1 }, &expert);
+    const MoeRows rows = moe_rows(g, expert, 3, 2);
+    Value *y = moe_identity(g, x, weight, expert, 3);
+    expect(s, expert, ARE(1, 4, 4, 3, 0, 1));
+    expect(s, rows.row, ARE(1, -1, -1, -1, 0, 2));
+    expect(s, rows.of, ARE(0, 1, 1, -1, -1, -1));
+    expect(s, y, ARE(0.25, 0.5, -7.5, 10, 0, 0));
     sheet_free(s);
 }
 

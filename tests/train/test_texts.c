@@ -148,6 +148,13 @@ TEST(texts_side_by_side_with_experts_get_the_logits_of_each_alone)
                           "4, top_k: 2, hidden: 40, capacity: 0.5}");
 }
 
+TEST(texts_side_by_side_with_experts_behind_the_next_block_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, layers: [{count: 2, sparse: true, shortcut: "
+                          "true}, {}], mixture: {n_experts: 4, zero_experts: 3, top_k: 3, hidden: "
+                          "40}");
+}
+
 TEST(texts_side_by_side_with_shared_keys_and_embeddings_of_blocks_get_the_logits_of_each_alone)
 {
     check_both_precisions("rope: {base: 10000.0}, layers: [{}, {count: 2, shared_kv: true, "

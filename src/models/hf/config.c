@@ -174,7 +174,7 @@ static Error *read_sizes(HfReading *r)
     if (!c->hidden_size) return hf_unknown(r, "hidden_size", "it is needed");
     d->vocab_size = c->vocab_size ? *c->vocab_size : f->vocab_size;
     d->width = c->hidden_size;
-    d->n_layer = c->num_hidden_layers ? *c->num_hidden_layers : 0;
+    d->n_layer = (c->num_hidden_layers ? *c->num_hidden_layers : 0) * hf_blocks_per_layer(f);
     if (f->one_layer) TRY(hf_read_blocks(r));
     if (!d->vocab_size) return hf_unknown(r, "vocab_size", "it is needed");
     if (!d->n_layer) return hf_unknown(r, "num_hidden_layers", "it is needed");

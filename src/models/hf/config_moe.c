@@ -215,7 +215,7 @@ Error *hf_read_moe(HfReading *r)
     TRY(r->family->shared_experts ? read_shared_router(r, m)
         : r->family->ernie_moe    ? read_ernie_router(r, m)
                                   : read_plain_router(r, m));
-    if (m->top_k > m->n_experts)
+    if (m->top_k > moe_all_experts(m))
         return hf_unknown(r, "num_experts_per_tok", "it is more than there are experts");
     if (r->family->one_layer && r->c.moe_latent_size) m->latent = *r->c.moe_latent_size;
     r->d->moe = m;

@@ -123,6 +123,15 @@ typedef struct HfReading {
 Error *hf_read_fields(const HfReading *r, const Field *fields, void *to);
 /* The error for a value that is not known; `allowed` says what is. */
 Error *hf_unknown(const HfReading *r, const char *key, const char *allowed);
+/* A value, as JSON, of an option that config.json is silent about. */
+typedef struct HfSilent {
+    const char *key, *value;
+} HfSilent;
+/* Puts a copy of the options in the place of r->root, which has those of other names by ours, too,
+ * and the values of the class where it is silent; both lists end with an empty row. */
+Yaml *hf_rename_options(HfReading *r, const HfRenamed *renamed, const HfSilent *silent);
+/* A copy of the value, which stands where it does in the file. */
+void hf_set_option(Arena *a, Yaml *root, const char *key, const Yaml *value);
 /* The number at a key; what is missing or none gives `otherwise`. */
 double hf_number(const Yaml *map, const char *key, double otherwise);
 /* The whole number at a key; NULL: there is none. */

@@ -14,6 +14,33 @@ Error *hf_unknown(const HfReading *r, const char *key, const char *allowed)
                      yaml_show(r->arena, v), allowed);
 }
 
+static void set_at(Arena *a, Yaml *root, const char *key, Yaml *value, const Yaml *place)
+{
+    value->file = place->file;
+    value->line = place->line;
+    value->column = place->column;
+    yaml_set(a, root, key, value);
+}
+
+void hf_set_option(Arena *a, Yaml *root, const char *key, const Yaml *value)
+{
+    set_at(a, root, key, yaml_copy(a, value, NULL), value);
+}
+
+Yaml *hf_rename_options(HfReading *r, const HfRenamed *renamed, const HfSilent *silent)
+{
+    Yaml *root = yaml_copy(r->arena, r->root, NULL);
+    for (const HfRenamed *n = renamed; n->theirs; n++) {
+        const Yaml *given = yaml_get(root, n->theirs);
+        if (given) hf_set_option(r->arena, root, n->ours, given);
+    }
+    for (const HfSilent *s = silent; s->key; s++)
+        if (!yaml_get(root, s->key))
+            set_at(r->arena, root, s->key, yaml_scalar(r->arena, s->value), r->root);
+    r->root = root;
+    return root;
+}
+
 double hf_number(const Yaml *map, const char *key, double otherwise)
 {
     const Yaml *v = yaml_get(map, key);

@@ -383,6 +383,9 @@ const HfFamily hf_families[] = {
     { "olmo_hybrid", "OlmoHybridForCausalLM", "OlmoHybridAttentionDecoderLayer", hf_olmo_hybrid_names, hf_llama_names,
       .post_norm = true, .qk_norm_width = true, .linear = true, .dialect = &hf_olmo_hybrid, .keys = { .attention_bias = true },
       .vocab_size = 100352, .n_heads = 30, .theta = 10000, .eps = 1e-6, .max_positions = 65536, .activation = "silu" },
+    { "longcat_flash", "LongcatFlashForCausalLM", "LongcatFlashDecoderLayer", hf_longcat_names, hf_llama_names,
+      .latent = true, .latent_queries = true, .interleaved = true, .sparse = true, .blocks_per_layer = 2, .dialect = &hf_longcat_flash, .keys = { .attention_bias = true },
+      .factor_key = "routed_scaling_factor", .factor = 6, .vocab_size = 131072, .n_heads = 64, .theta = 10000000, .eps = 1e-5, .max_positions = 131072, .activation = "silu" },
     { 0 },
 };
 #undef SARVAM
@@ -394,6 +397,11 @@ const HfFamily hf_families[] = {
 #undef SHARED_EXPERTS
 #undef DENSE_FIRST
 /* clang-format on */
+
+int64_t hf_blocks_per_layer(const HfFamily *f)
+{
+    return f->blocks_per_layer ? f->blocks_per_layer : 1;
+}
 
 const HfFamily *hf_family_find(const char *model_type)
 {

@@ -42,7 +42,7 @@ typedef struct HfDialect {
 extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt, hf_dbrx, hf_llama4,
     hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_iquestcoder, hf_mimo_v2, hf_sarvam_moe,
     hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass, hf_kimi_linear, hf_olmo_hybrid,
-    hf_gpt_neox_japanese, hf_deepseek_v32, hf_glm_moe_dsa;
+    hf_gpt_neox_japanese, hf_deepseek_v32, hf_glm_moe_dsa, hf_longcat_flash;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -173,13 +173,14 @@ typedef struct HfFamily {
     bool one_layer;
     /* Attention and a state space stand side by side in each, with keys of their own. */
     bool both_mixers;
-    bool short_conv;   /* layers may be short convolutions */
-    bool no_attention; /* all of them are state spaces */
-    bool no_rope;      /* positions do not turn */
-    bool never_tied;   /* whatever config.json says */
-    bool phi3_rope;    /* longrope by other names, its original length beside its parameters */
-    bool alpha_rope;   /* by dynamic a fixed factor of the base is meant, where alpha is given */
-    bool grows;        /* queries, with the logarithm of their position */
+    bool short_conv;          /* layers may be short convolutions */
+    bool no_attention;        /* all of them are state spaces */
+    int64_t blocks_per_layer; /* so many blocks are one layer of config.json and of files; 0: 1 */
+    bool no_rope;             /* positions do not turn */
+    bool never_tied;          /* whatever config.json says */
+    bool phi3_rope;  /* longrope by other names, its original length beside its parameters */
+    bool alpha_rope; /* by dynamic a fixed factor of the base is meant, where alpha is given */
+    bool grows;      /* queries, with the logarithm of their position */
     /* Each type of layer has a rope in rope_parameters; no other key says how positions turn. */
     bool ropes_by_type;
     bool ropes_may_be_null; /* such types of layers have none */
@@ -245,6 +246,7 @@ typedef struct HfFamily {
 } HfFamily;
 
 extern const HfFamily hf_families[]; /* ends with an empty row */
+int64_t hf_blocks_per_layer(const HfFamily *f);
 /* By model_type; NULL: there is none. */
 const HfFamily *hf_family_find(const char *model_type);
 #endif

@@ -38,40 +38,23 @@ static const HfRenamed renamed[] = { { "model_max_length", "max_position_embeddi
 static const HfRenamed respelled[] = { { ".block_sparse_moe.", ".mlp." }, { 0 } };
 
 /* Sizes that the class has where config.json is silent. */
-static const struct {
-    const char *key, *value;
-} silent[] = { { "hidden_size", "2304" },        { "intermediate_size", "9216" },
-               { "num_hidden_layers", "27" },    { "kv_lora_rank", "512" },
-               { "q_lora_rank", "null" },        { "qk_nope_head_dim", "128" },
-               { "qk_rope_head_dim", "64" },     { "v_head_dim", "128" },
-               { "n_routed_experts", "256" },    { "n_shared_experts", "1" },
-               { "num_experts_per_tok", "8" },   { "moe_intermediate_size", "1024" },
-               { "linear_conv_kernel_dim", "4" } };
-
-static void set(Arena *a, Yaml *root, const char *key, Yaml *value, const Yaml *place)
-{
-    value->file = place->file;
-    value->line = place->line;
-    value->column = place->column;
-    yaml_set(a, root, key, value);
-}
+static const HfSilent silent[] = {
+    { "hidden_size", "2304" },         { "intermediate_size", "9216" },
+    { "num_hidden_layers", "27" },     { "kv_lora_rank", "512" },
+    { "q_lora_rank", "null" },         { "qk_nope_head_dim", "128" },
+    { "qk_rope_head_dim", "64" },      { "v_head_dim", "128" },
+    { "n_routed_experts", "256" },     { "n_shared_experts", "1" },
+    { "num_experts_per_tok", "8" },    { "moe_intermediate_size", "1024" },
+    { "linear_conv_kernel_dim", "4" }, { 0 }
+};
 
 /* All options by the names of DeepSeek V3. */
 static Error *read_again(HfReading *r)
 {
-    Arena *a = r->arena;
-    Yaml *root = yaml_copy(a, r->root, NULL);
-    for (const HfRenamed *n = renamed; n->theirs; n++) {
-        const Yaml *given = yaml_get(root, n->theirs);
-        if (given) set(a, root, n->ours, yaml_copy(a, given, NULL), given);
-    }
+    Yaml *root = hf_rename_options(r, renamed, silent);
     const Yaml *own = yaml_get(root, "linear_attn_config"),
                *width = yaml_get(own, "short_conv_kernel_size");
-    if (width) set(a, root, "linear_conv_kernel_dim", yaml_copy(a, width, NULL), width);
-    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
-        if (!yaml_get(root, silent[i].key))
-            set(a, root, silent[i].key, yaml_scalar(a, silent[i].value), r->root);
-    r->root = root;
+    if (width) hf_set_option(r->arena, root, "linear_conv_kernel_dim", width);
     return hf_read_fields(r, hf_config_fields, &r->c);
 }
 

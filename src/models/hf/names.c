@@ -167,16 +167,17 @@ const HfName hf_glm_names[] = {
 const HfName hf_sigmoid_names[] = { SIGMOID_ROUTER, NEXTN, { 0 } };
 
 /* clang-format off */
-#define LATENT_ATTENTION \
-    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_LATENT_QUERIES }, \
-    { "transformer.h.%.attn.q_latent.*", "model.layers.%.self_attn.q_a_proj.*", HF_SAME }, \
-    { "transformer.h.%.attn.q_latent_norm.*", "model.layers.%.self_attn.q_a_layernorm.*", HF_SAME }, \
-    { "transformer.h.%.attn.q_up.*", "model.layers.%.self_attn.q_b_proj.*", HF_LATENT_QUERIES }, \
-    { "transformer.h.%.attn.kv_latent.*", "model.layers.%.self_attn.kv_a_proj_with_mqa.*", HF_LATENT_VECTOR }, \
-    { "transformer.h.%.attn.k_rope.*", "model.layers.%.self_attn.kv_a_proj_with_mqa.*", HF_LATENT_ROPE }, \
-    { "transformer.h.%.attn.kv_latent_norm.*", "model.layers.%.self_attn.kv_a_layernorm.*", HF_SAME }, \
-    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_KEYS }, \
-    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.kv_b_proj.*", HF_LATENT_VALUES }
+#define LATENT_ATTENTION_OF(attn) \
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%." attn ".q_proj.*", HF_LATENT_QUERIES }, \
+    { "transformer.h.%.attn.q_latent.*", "model.layers.%." attn ".q_a_proj.*", HF_SAME }, \
+    { "transformer.h.%.attn.q_latent_norm.*", "model.layers.%." attn ".q_a_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.attn.q_up.*", "model.layers.%." attn ".q_b_proj.*", HF_LATENT_QUERIES }, \
+    { "transformer.h.%.attn.kv_latent.*", "model.layers.%." attn ".kv_a_proj_with_mqa.*", HF_LATENT_VECTOR }, \
+    { "transformer.h.%.attn.k_rope.*", "model.layers.%." attn ".kv_a_proj_with_mqa.*", HF_LATENT_ROPE }, \
+    { "transformer.h.%.attn.kv_latent_norm.*", "model.layers.%." attn ".kv_a_layernorm.*", HF_SAME }, \
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%." attn ".kv_b_proj.*", HF_LATENT_KEYS }, \
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%." attn ".kv_b_proj.*", HF_LATENT_VALUES }
+#define LATENT_ATTENTION LATENT_ATTENTION_OF("self_attn")
 /* clang-format on */
 
 const HfName hf_latent_names[] = {
@@ -736,6 +737,23 @@ const HfName hf_olmo_hybrid_names[] = {
     { 0 },
 };
 
+const HfName hf_longcat_names[] = {
+    LATENT_ATTENTION_OF("self_attn.@"),
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.self_attn.@.o_proj.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "model.layers.%.input_layernorm.@.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.post_attention_layernorm.@.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.mlps.@.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.mlps.@.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.mlps.@.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.router.e_score_correction_bias",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.classifier.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.mlp.experts.#.gate_proj.*",
+      HF_ALL_EXPERTS },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.mlp.experts.#.up_proj.*", HF_ALL_EXPERTS },
+    { 0 },
+};
+
 const HfName hf_kolibri_names[] = {
     { "transformer.h.%.mlp.router.balance", "model.layers.%.moe.router.expert_bias", HF_SAME },
     { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attn_norm.*", HF_SAME },
@@ -842,6 +860,7 @@ const HfName hf_biogpt_names[] = {
 #undef OF_BART
 #undef SINKS
 #undef LATENT_ATTENTION
+#undef LATENT_ATTENTION_OF
 #undef EXPERTS_BY_NUMBER
 #undef OUT_OF_GPTJ
 #undef BACKBONE

@@ -55,6 +55,8 @@ typedef enum HfLayout {
     HF_CONV_VALUES,
     HF_CONV,         /* convolutions, which have a dimension of 1 */
     HF_EXPERTS,      /* a tensor for each expert */
+    HF_ALL_EXPERTS,  /* likewise, and one for each that has no weights, which transformers wants and
+                        does not read */
     HF_STACKED,      /* all experts in one tensor, each transposed */
     HF_STACKED_EVEN, /* likewise, as every second column: of biases, too */
     HF_STACKED_ODD,
@@ -79,7 +81,8 @@ typedef enum HfLayout {
     HF_SHARD_KEYS
 } HfLayout;
 
-/* `%` stands for the layer, `#` for the expert, `*` at the end for "weight" or "bias". */
+/* `%` stands for the block, or in `theirs` for the layer, `@` for the block's number within it, `#`
+ * for the expert, `*` at the end for "weight" or "bias". */
 typedef struct HfName {
     const char *ours, *theirs;
     HfLayout layout;
@@ -100,5 +103,6 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_granitemoe_swa_names[], hf_hyperclovax_names[], hf_persimmon_names[], hf_codegen_names[],
     hf_llama4_names[], hf_gemma4_names[], hf_dbrx_names[], hf_nanochat_names[], hf_mamba_names[],
     hf_jamba_names[], hf_sarvam_names[], hf_lfm3_names[], hf_biogpt_names[], hf_bitnet_names[],
-    hf_kimi_names[], hf_olmo_hybrid_names[], hf_deepseek_v32_names[], hf_glm_moe_dsa_names[];
+    hf_kimi_names[], hf_olmo_hybrid_names[], hf_deepseek_v32_names[], hf_glm_moe_dsa_names[],
+    hf_longcat_names[];
 #endif

@@ -27,15 +27,20 @@ static bool fits(const char *pattern, const char *name, int64_t *layer, const ch
     return !strcmp(name, "weight") || !strcmp(name, "bias");
 }
 
-static const char *filled(Arena *a, const char *pattern, int64_t layer, int64_t expert,
-                          const char *rest)
+/* `per_layer` blocks are a layer of the file. */
+static const char *filled(Arena *a, const char *pattern, int64_t block, int64_t per_layer,
+                          int64_t expert, const char *rest)
 {
     Text t = { 0 };
     for (const char *p = pattern; *p; p++) {
         if (*p == '*')
             text_puts(&t, rest);
-        else if (*p == '%' || *p == '#')
-            text_printf(&t, "%lld", (long long)(*p == '%' ? layer : expert));
+        else if (*p == '%')
+            text_printf(&t, "%lld", (long long)(block / per_layer));
+        else if (*p == '@')
+            text_printf(&t, "%lld", (long long)(block % per_layer));
+        else if (*p == '#')
+            text_printf(&t, "%lld", (long long)expert);
         else
             text_putc(&t, *p);
     }
@@ -55,7 +60,7 @@ const HfConstant *hf_constants(const HfFamily *f, const Decoder *d)
 
 const char *hf_constant_name(Arena *a, const HfConstant *c, int64_t layer)
 {
-    return filled(a, c->name, layer, 0, "");
+    return filled(a, c->name, layer, 1, 0, "");
 }
 
 bool hf_takes_ahead(const HfFamily *f, const Decoder *d, const char **why)
@@ -354,7 +359,8 @@ int64_t hf_source_place(const HfSource *s, int64_t expert, int64_t row, int64_t 
 /* How many tensors a parameter is in. */
 static int64_t tensors_of(const Decoder *d, HfLayout layout, const int64_t *size)
 {
-    return layout == HF_EXPERTS ? size[0] : layout == HF_HEAD_TENSORS ? size[0] / d->head_width : 1;
+    if (layout == HF_HEAD_TENSORS) return size[0] / d->head_width;
+    return layout == HF_EXPERTS || layout == HF_ALL_EXPERTS ? size[0] : 1;
 }
 
 Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *param, int n_dims,
@@ -369,9 +375,11 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             const bool of_two = n->layout == HF_OF_TWO_NORMS;
             if (of_two && d->residual != RESIDUAL_TWO_NORMS) continue;
             *out = (HfSource){ .n_tensors = tensors_of(d, n->layout, size) };
-            out->tensor = NEW_N(a, const char *, out->n_tensors);
-            for (int64_t e = 0; e < out->n_tensors; e++)
-                out->tensor[e] = filled(a, n->theirs, layer, e, rest);
+            if (n->layout == HF_ALL_EXPERTS) out->n_zeros = d->moe->zero_experts;
+            const int64_t n_names = out->n_tensors + out->n_zeros;
+            out->tensor = NEW_N(a, const char *, n_names);
+            for (int64_t e = 0; e < n_names; e++)
+                out->tensor[e] = filled(a, n->theirs, layer, hf_blocks_per_layer(f), e, rest);
             place(out, d, of_two ? HF_SAME : n->layout, n_dims, size);
             if (n->layout >= HF_LINEAR_QUERIES && n->layout <= HF_ALL_VALUES)
                 place_linear(out, d->linear, n->layout, strstr(n->ours, "_conv."));
@@ -410,12 +418,14 @@ bool hf_source_stacked(Arena *a, const HfSource *each, const int64_t *size, bool
                   { ".0.down_proj.weight", ".down_proj", HF_STACKED_ROWS } };
     const char *name = each->tensor[0];
     const size_t length = strlen(name);
+    const int64_t n_zeros = each->n_zeros;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const size_t end = strlen(parts[i].each);
         if (length <= end || strcmp(name + length - end, parts[i].each) != 0) continue;
         *out = (HfSource){ .tensor = NEW(a, const char *), .n_tensors = 1, .column_stride = 1 };
         out->tensor[0] = arena_printf(a, "%.*s%s", (int)(length - end), name, parts[i].all);
         place_stacked_rows(out, parts[i].layout, size);
+        out->size[0] += n_zeros;
         if (turned) turn_stacked(out);
         return true;
     }

@@ -28,7 +28,9 @@ extern const HfShared hf_shared[]; /* ends with an empty one */
 typedef struct HfSource {
     const char **tensor; /* names: one, or one for each expert, or for each head */
     int64_t n_tensors;
-    int n_dims; /* of each of them */
+    int64_t n_zeros; /* of names behind those: of tensors that nothing reads, and zeros are written
+                        to */
+    int n_dims;      /* of each of them */
     int64_t size[MAX_DIMS];
     /* Element (row, column) of the parameter, or of its part of an expert, within the tensor. A
      * vector is a column. */

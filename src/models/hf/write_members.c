@@ -179,7 +179,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     const bool of_experts = all_sparse || (f->keys.layer_periods && !d->hidden);
     const int64_t hidden = of_experts && d->moe ? d->moe->hidden : d->hidden;
     if (hidden && !f->no_dense) hf_put_int(t, "intermediate_size", hidden);
-    hf_put_int(t, "num_hidden_layers", d->n_layer);
+    hf_put_int(t, "num_hidden_layers", d->n_layer / hf_blocks_per_layer(f));
     if (d->n_head_q) {
         hf_put_int(t, "num_attention_heads", d->n_head_q);
         hf_put_int(t, "num_key_value_heads", d->n_head_kv);
