@@ -8,7 +8,7 @@
 #include "ops/scale_heads.h"
 #include "ops/sequence.h"
 
-const char *const residual_choices[] = { "serial", "two_norms", "one_norm", NULL };
+const char *const residual_choices[] = { "serial", "two_norms", "one_norm", "normed", NULL };
 
 typedef struct DecoderModel {
     Model base;
@@ -35,7 +35,7 @@ Value *inner_norm(Build *b, const char *module, const char *name, Value *x)
 
 const Multipliers *decoder_multipliers(const Decoder *d)
 {
-    static const Multipliers ones = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    static const Multipliers ones = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
     return d->multipliers ? d->multipliers : &ones;
 }
 
@@ -95,10 +95,11 @@ static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x, Value 
     return maybe_dropout(b->g, y, b->dropout, b->salt++);
 }
 
-/* The stream with what a layer gives. */
-static Value *added(Build *b, Value *x, Value *y)
+/* The stream, times `kept`, with what a layer gives. */
+static Value *added(Build *b, Value *x, double kept, Value *y)
 {
     const double factor = b->d->residual_scale;
+    x = multiplied(b->g, x, kept);
     return add(b->g, x, factor != 0 ? scale(b->g, y, factor) : y);
 }
 
@@ -116,9 +117,10 @@ static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
                          own ? own : d->ffn_post_norm };
 }
 
-static Value *linear_layer(Build *b, Value *x)
+static Value *linear_layer(Build *b, const DecoderLayer *layer, Value *x)
 {
-    return b->d->selective ? selective_layer(b, x) : linear_attention_layer(b, x);
+    return b->d->selective ? selective_layer(b, x)
+                           : linear_attention_layer(b, x, layer - b->d->layer);
 }
 
 /* Behind its norms; n is the stream behind the one in front. */
@@ -128,7 +130,7 @@ static Value *mixed(Build *b, const DecoderLayer *layer, const BlockNorms *norms
     const Multipliers *m = decoder_multipliers(b->d);
     Value *y = NULL;
     if (layer->mixer == MIXER_LINEAR || layer->mixer == MIXER_BOTH)
-        y = multiplied(g, linear_layer(b, multiplied(g, n, m->linear_in)), m->linear_out);
+        y = multiplied(g, linear_layer(b, layer, multiplied(g, n, m->linear_in)), m->linear_out);
     if (layer->mixer == MIXER_CONV) y = short_conv_layer(b, n);
     if (layer->mixer == MIXER_ATTENTION || layer->mixer == MIXER_BOTH) {
         graph_enter(g, "attn", -1);
@@ -148,24 +150,35 @@ static Value *fed_forward(Build *b, const DecoderLayer *layer, const BlockNorms 
     return maybe_norm(b->g, "ffn_post_norm", y, norms->ffn_post);
 }
 
+/* Of the stream that the block's mixer adds to. */
+static double stream_factor(const Decoder *d, const DecoderLayer *layer)
+{
+    const Multipliers *m = decoder_multipliers(d);
+    const bool attends = layer->mixer == MIXER_ATTENTION || layer->mixer == MIXER_BOTH;
+    return attends ? m->attention_stream : layer->mixer == MIXER_LINEAR ? m->linear_stream : 1;
+}
+
 static Value *layers_of_block(Build *b, Value *x, int64_t i)
 {
     Graph *g = b->g;
     const Decoder *d = b->d;
     const DecoderLayer *layer = &d->layer[i];
     const BlockNorms norms = norms_of(d, layer);
-    if (d->residual == RESIDUAL_SERIAL) {
-        if (layer->mixer != MIXER_NONE)
-            x = added(b, x,
-                      mixed(b, layer, &norms, maybe_norm(g, "attention_norm", x, norms.attention)));
+    if (residual_is_serial(d->residual)) {
+        const bool normed = d->residual == RESIDUAL_NORMED;
+        if (layer->mixer != MIXER_NONE) {
+            Value *read = maybe_norm(g, "attention_norm", x, norms.attention);
+            x = added(b, normed ? read : x, stream_factor(d, layer), mixed(b, layer, &norms, read));
+        }
         if (layer->no_ffn) return x;
         Value *read = maybe_norm(g, "ffn_norm", x, norms.ffn);
-        return added(b, x, fed_forward(b, layer, &norms, read, x));
+        return added(b, normed ? read : x, decoder_multipliers(d)->ffn_stream,
+                     fed_forward(b, layer, &norms, read, x));
     }
     Value *n = maybe_norm(g, "attention_norm", x, norms.attention),
           *attended = mixed(b, layer, &norms, n);
     if (d->residual == RESIDUAL_TWO_NORMS) n = maybe_norm(g, "ffn_norm", x, norms.ffn);
-    return added(b, x, add(g, attended, fed_forward(b, layer, &norms, n, x)));
+    return added(b, x, 1, add(g, attended, fed_forward(b, layer, &norms, n, x)));
 }
 
 /* The stream behind a block, times the block's number. */

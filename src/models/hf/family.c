@@ -370,6 +370,9 @@ const HfFamily hf_families[] = {
     { "olmo_hybrid", "OlmoHybridForCausalLM", "OlmoHybridAttentionDecoderLayer", hf_olmo_hybrid_names, hf_llama_names,
       .post_norm = true, .qk_norm_width = true, .linear = true, .dialect = &hf_olmo_hybrid, .keys = { .attention_bias = true },
       .vocab_size = 100352, .n_heads = 30, .theta = 10000, .eps = 1e-6, .max_positions = 65536, .activation = "silu" },
+    { "minimax", "MiniMaxForCausalLM", "MiniMaxDecoderLayer", hf_minimax_names, hf_llama_names,
+      .linear = true, .sparse = true, .all_sparse = true, .normalized = true, .dialect = &hf_minimax,
+      .vocab_size = 32000, .n_heads = 32, .n_key_heads = 8, .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .top_k = 2, .activation = "silu" },
     { 0 },
 };
 #undef SARVAM

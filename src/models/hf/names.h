@@ -97,5 +97,6 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_opt_names[], hf_granite_swa_names[], hf_granitemoe_swa_names[], hf_hyperclovax_names[],
     hf_persimmon_names[], hf_codegen_names[], hf_llama4_names[], hf_gemma4_names[], hf_dbrx_names[],
     hf_nanochat_names[], hf_mamba_names[], hf_jamba_names[], hf_sarvam_names[], hf_lfm3_names[],
-    hf_biogpt_names[], hf_bitnet_names[], hf_kimi_names[], hf_olmo_hybrid_names[];
+    hf_biogpt_names[], hf_bitnet_names[], hf_kimi_names[], hf_olmo_hybrid_names[],
+    hf_minimax_names[];
 #endif
