@@ -8,7 +8,7 @@
 #include "ops/scale_heads.h"
 #include "ops/sequence.h"
 
-const char *const residual_choices[] = { "serial", "two_norms", "one_norm", NULL };
+const char *const residual_choices[] = { "serial", "two_norms", "one_norm", "normed", NULL };
 
 typedef struct DecoderModel {
     Model base;
@@ -35,7 +35,7 @@ Value *inner_norm(Build *b, const char *module, const char *name, Value *x)
 
 const Multipliers *decoder_multipliers(const Decoder *d)
 {
-    static const Multipliers ones = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    static const Multipliers ones = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
     return d->multipliers ? d->multipliers : &ones;
 }
 
@@ -106,10 +106,11 @@ static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x, Value 
     return behind_ffn(b, mixes || d->is_gated, y);
 }
 
-/* The stream with what a layer gives. */
-static Value *added(Build *b, Value *x, Value *y)
+/* The stream, times `kept`, with what a layer gives. */
+static Value *added(Build *b, Value *x, double kept, Value *y)
 {
     const double factor = b->d->residual_scale;
+    x = multiplied(b->g, x, kept);
     return add(b->g, x, factor != 0 ? scale(b->g, y, factor) : y);
 }
 
@@ -132,9 +133,10 @@ static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
     return n;
 }
 
-static Value *linear_layer(Build *b, Value *x)
+static Value *linear_layer(Build *b, const DecoderLayer *layer, Value *x)
 {
-    return b->d->selective ? selective_layer(b, x) : linear_attention_layer(b, x);
+    return b->d->selective ? selective_layer(b, x)
+                           : linear_attention_layer(b, x, layer - b->d->layer);
 }
 
 /* Behind its norms; n is the stream behind the one in front. */
@@ -144,7 +146,7 @@ static Value *mixed(Build *b, const DecoderLayer *layer, const BlockNorms *norms
     const Multipliers *m = decoder_multipliers(b->d);
     Value *y = NULL;
     if (layer->mixer == MIXER_LINEAR || layer->mixer == MIXER_BOTH)
-        y = multiplied(g, linear_layer(b, multiplied(g, n, m->linear_in)), m->linear_out);
+        y = multiplied(g, linear_layer(b, layer, multiplied(g, n, m->linear_in)), m->linear_out);
     if (layer->mixer == MIXER_CONV) y = short_conv_layer(b, n);
     if (layer->mixer == MIXER_ATTENTION || layer->mixer == MIXER_BOTH) {
         graph_enter(g, "attn", -1);
@@ -172,20 +174,32 @@ static Value *late_mixture(Build *b, const BlockNorms *norms, Value *x)
     return maybe_norm(b->g, "mixture_norm", y, norms->late_post);
 }
 
+/* Of the stream that the block's mixer adds to. */
+static double stream_factor(const Decoder *d, const DecoderLayer *layer)
+{
+    const Multipliers *m = decoder_multipliers(d);
+    const bool attends = layer->mixer == MIXER_ATTENTION || layer->mixer == MIXER_BOTH;
+    return attends ? m->attention_stream : layer->mixer == MIXER_LINEAR ? m->linear_stream : 1;
+}
+
+/* Layers add to the stream, or to what the norm in front of them gives. */
 static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *x)
 {
+    const bool normed = b->d->residual == RESIDUAL_NORMED;
     Graph *g = b->g;
     Value *late = b->late;
     b->late = NULL;
-    if (layer->mixer != MIXER_NONE)
-        x = added(b, x,
-                  mixed(b, layer, norms, maybe_norm(g, "attention_norm", x, norms->attention)));
+    if (layer->mixer != MIXER_NONE) {
+        Value *read = maybe_norm(g, "attention_norm", x, norms->attention);
+        x = added(b, normed ? read : x, stream_factor(b->d, layer), mixed(b, layer, norms, read));
+    }
     if (!layer->no_ffn) {
         Value *read = maybe_norm(g, "ffn_norm", x, norms->ffn);
         if (layer->shortcut) b->late = late_mixture(b, norms, read);
-        x = added(b, x, fed_forward(b, layer, norms, read, x));
+        x = added(b, normed ? read : x, decoder_multipliers(b->d)->ffn_stream,
+                  fed_forward(b, layer, norms, read, x));
     }
-    return late ? added(b, x, late) : x;
+    return late ? added(b, x, 1, late) : x;
 }
 
 static Value *layers_of_block(Build *b, Value *x, int64_t i)
@@ -194,11 +208,11 @@ static Value *layers_of_block(Build *b, Value *x, int64_t i)
     const Decoder *d = b->d;
     const DecoderLayer *layer = &d->layer[i];
     const BlockNorms norms = norms_of(d, layer);
-    if (d->residual == RESIDUAL_SERIAL) return serial_layers(b, layer, &norms, x);
+    if (residual_is_serial(d->residual)) return serial_layers(b, layer, &norms, x);
     Value *n = maybe_norm(g, "attention_norm", x, norms.attention),
           *attended = mixed(b, layer, &norms, n);
     if (d->residual == RESIDUAL_TWO_NORMS) n = maybe_norm(g, "ffn_norm", x, norms.ffn);
-    return added(b, x, add(g, attended, fed_forward(b, layer, &norms, n, x)));
+    return added(b, x, 1, add(g, attended, fed_forward(b, layer, &norms, n, x)));
 }
 
 /* The stream behind a block, times the block's number. */

@@ -11,8 +11,15 @@
 typedef enum Residual {
     RESIDUAL_SERIAL,    /* behind attention */
     RESIDUAL_TWO_NORMS, /* where attention does, behind a norm of its own */
-    RESIDUAL_ONE_NORM   /* and behind attention's norm; ffn_norm is NULL */
+    RESIDUAL_ONE_NORM,  /* and behind attention's norm; ffn_norm is NULL */
+    RESIDUAL_NORMED     /* behind attention; layers add to what the norms in front of them give, so
+                           that these have no way around them */
 } Residual;
+/* Whether layers of a block follow each other. */
+static inline bool residual_is_serial(Residual r)
+{
+    return r == RESIDUAL_SERIAL || r == RESIDUAL_NORMED;
+}
 extern const char *const residual_choices[];
 
 /* What heads give counts by the sigmoid of a product of the token (Qiu et al. 2025). */
@@ -85,15 +92,20 @@ typedef struct SparseAttention {
  * come from, too. Queries and keys keep their lengths, and the gate comes in front of the norm. */
 typedef struct LinearAttention {
     int64_t key_heads, value_heads, key_width, value_width;
-    int64_t conv_width; /* tokens that a convolution sees, at least 2 */
+    int64_t conv_width; /* tokens that a convolution sees, at least 2; 0: there is none */
     double most_rate;   /* what corrections are below: 1, or 2 */
     bool row_decays;    /* a head has key_width decays in the place of one */
+    /* A head's decay is the same for all tokens, its number of powers from 2^(-8/n) to 2^-8, less
+     * in higher blocks, and values are added as they are: queries and keys keep their lengths
+     * (Lightning Attention, Qin et al. 2024). */
+    bool fixed_decays;
     /* Decays and gates are products of a vector of so many numbers, which is one of the token; 0:
      * of the token itself. */
     int64_t decay_rank, gate_rank;
     bool sigmoid_gates; /* what a head gives counts by sigmoids, else by silu */
     const Norm *norm;   /* of what each head gives; there always; of a state space, of what each
                            group gives, and with a weight for each feature of all; or NULL */
+    bool norm_of_all;   /* it is one of what all heads give together, and as wide */
     bool is_state_space;
     /* Of state spaces alone: */
     bool conv_bias, bias;         /* biases of convolutions, and of products */
@@ -117,11 +129,13 @@ typedef struct Selective {
                              width; NULL: there is none */
 } Selective;
 
-/* What parts of blocks are multiplied by, as those of Falcon-H1 are (Zuo et al. 2025). */
+/* What parts of blocks are multiplied by, as those of Falcon-H1 are (Zuo et al. 2025),
+ * and what they add to (MiniMax 2025). */
 typedef struct Multipliers {
     double attention_in, attention_out, linear_in, linear_out;
     double gates, values, keys, queries, steps; /* products of a state space */
     double ffn_gate, ffn_out;
+    double attention_stream, linear_stream, ffn_stream; /* the stream that they add to */
 } Multipliers;
 
 /* Of each feature a weighted sum over the last tokens, between two gates that the token opens by

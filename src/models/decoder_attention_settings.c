@@ -22,21 +22,24 @@ const Field sparse_settings[] = {
     FIELD_FLOAT(SparseSettings, eps, "1e-6", 0, 1, "of the layer norm of the indexer's keys", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
-static const char *const linear_decays[] = { "head", "feature", NULL };
+enum { DECAY_HEAD, DECAY_FEATURE, DECAY_FIXED };
+static const char *const linear_decays[] = { "head", "feature", "fixed", NULL };
+static const char *const linear_norms[] = { "head", "width", NULL };
 static const char *const linear_gates[] = { "silu", "sigmoid", NULL };
 const Field linear_settings[] = {
     FIELD_INT(LinearSettings, key_heads, NULL, 1, MOST, "heads of queries and keys"),
     FIELD_INT(LinearSettings, value_heads, NULL, 1, MOST, "heads of values, a multiple: neighbours share a head of queries and keys"),
     FIELD_INT(LinearSettings, key_width, NULL, 1, MOST, "width of a query and a key"),
     FIELD_INT(LinearSettings, value_width, NULL, 1, MOST, "width of a value"),
-    FIELD_INT(LinearSettings, conv_width, "4", 2, 1024, "tokens that the convolutions of queries, keys and values see"),
-    FIELD_CHOICE(LinearSettings, decay, "head", linear_decays, "what fades by itself: the matrix of a head, or each of its rows, one for each feature of keys"),
+    FIELD_INT(LinearSettings, conv_width, "4", 0, 1024, "tokens that the convolutions of queries, keys and values see; 0: there are none"),
+    FIELD_CHOICE(LinearSettings, decay, "head", linear_decays, "what fades by itself: the matrix of a head, or each of its rows, one for each feature of keys; fixed: the matrix, alike with each token, which adds to it and corrects nothing"),
     FIELD_INT(LinearSettings, decay_rank, "0", 0, MOST, "width of the vector that decays are products of; 0: they are products of the token itself"),
     FIELD_CHOICE(LinearSettings, gate, "silu", linear_gates, "what multiplies what heads give, of a product of the token"),
     FIELD_INT(LinearSettings, gate_rank, "0", 0, MOST, "width of the vector that gates are products of; 0: they are products of the token itself"),
     FIELD_BOOL(LinearSettings, negative, "false", "a token may correct by up to twice what is wrong, so that matrices may have negative eigenvalues"),
     FIELD_BOOL(LinearSettings, norm_in_front, "false", "linear blocks have norms in front of their layers alone, whatever others have"),
-    FIELD_FLOAT(LinearSettings, eps, "1e-6", 0, 1, "of the norm of what each head gives, which has a weight that is stored as it is", .flags = FIELD_OPEN_MIN),
+    FIELD_CHOICE(LinearSettings, norm, "head", linear_norms, "of what each head gives, or of what all give together"),
+    FIELD_FLOAT(LinearSettings, eps, "1e-6", 0, 1, "of that norm, which has a weight that is stored as it is", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
 const Field state_space_settings[] = {
@@ -82,9 +85,19 @@ Error *latent_settings_check(const LatentSettings *s, int64_t head_width)
 
 Error *linear_settings_check(const LinearSettings *s)
 {
-    if (s->value_heads % s->key_heads == 0) return NULL;
-    return error_new("linear_attention: key_heads %lld does not divide value_heads %lld",
-                     (long long)s->key_heads, (long long)s->value_heads);
+    const bool is_fixed = s->decay == DECAY_FIXED;
+    if (s->value_heads % s->key_heads)
+        return error_new("linear_attention: key_heads %lld does not divide value_heads %lld",
+                         (long long)s->key_heads, (long long)s->value_heads);
+    if (s->conv_width == 1)
+        return error_new("linear_attention: conv_width 1: a convolution sees at least 2 tokens; 0: "
+                         "there is none");
+    if (is_fixed && s->decay_rank)
+        return error_new("linear_attention: decay_rank: with decay: fixed there is no product that "
+                         "decays come from");
+    if (is_fixed && s->negative)
+        return error_new("linear_attention: negative: with decay: fixed nothing is corrected");
+    return NULL;
 }
 
 Error *state_space_settings_check(const StateSpaceSettings *s)
@@ -134,20 +147,23 @@ const SparseAttention *sparse_settings_make(Arena *a, const SparseSettings *s)
 const LinearAttention *linear_settings_make(Arena *a, const LinearSettings *s,
                                             const Norm *front_norm)
 {
-    const Norm norm = {
-        .type = NORM_RMS, .width = s->value_width, .eps = s->eps, .has_weight = true
-    };
+    const Norm norm = { .type = NORM_RMS,
+                        .width = s->norm ? s->value_heads * s->value_width : s->value_width,
+                        .eps = s->eps,
+                        .has_weight = true };
     const LinearAttention made = { .key_heads = s->key_heads,
                                    .value_heads = s->value_heads,
                                    .key_width = s->key_width,
                                    .value_width = s->value_width,
                                    .conv_width = s->conv_width,
                                    .most_rate = s->negative ? 2 : 1,
-                                   .row_decays = s->decay > 0,
+                                   .row_decays = s->decay == DECAY_FEATURE,
+                                   .fixed_decays = s->decay == DECAY_FIXED,
                                    .decay_rank = s->decay_rank,
                                    .gate_rank = s->gate_rank,
                                    .sigmoid_gates = s->gate > 0,
                                    .norm = arena_copy(a, &norm, sizeof norm),
+                                   .norm_of_all = s->norm > 0,
                                    .front_norm = s->norm_in_front ? front_norm : NULL };
     return arena_copy(a, &made, sizeof made);
 }

@@ -17,7 +17,7 @@ typedef struct SparseSettings {
 
 typedef struct LinearSettings {
     int64_t key_heads, value_heads, key_width, value_width, conv_width;
-    int decay, gate; /* as in linear_decays and linear_gates */
+    int decay, gate, norm; /* as in linear_decays, linear_gates and linear_norms */
     int64_t decay_rank, gate_rank;
     bool negative, norm_in_front;
     double eps;

@@ -60,8 +60,9 @@ Value *decoder_selected(Build *b, const DecoderLayer *layer, Value *x, Value *qu
 int64_t decoder_key_heads(int64_t n, int64_t readers, int64_t ranks);
 /* Ranks along an axis of the program's mesh. */
 int64_t decoder_ranks(const Build *b, MeshAxis axis);
-/* decoder_linear.c: the same of a layer of linear attention. It names its modules itself. */
-Value *linear_attention_layer(Build *b, Value *x);
+/* decoder_linear.c: the same of a layer of linear attention, that of block i. It names its modules
+ * itself. */
+Value *linear_attention_layer(Build *b, Value *x, int64_t i);
 /* decoder_selective.c: likewise, of a selective state space. */
 Value *selective_layer(Build *b, Value *x);
 /* decoder_conv.c: the same of a short convolution. */

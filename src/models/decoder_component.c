@@ -77,6 +77,9 @@ static const Field multiplier_fields[] = {
     FACTOR(steps, "what its steps come from"),
     FACTOR(ffn_gate, "what the activation of gated feed-forward layers reads"),
     FACTOR(ffn_out, "what feed-forward layers give"),
+    FACTOR(attention_stream, "the stream that attention adds to, or attention with a layer of linear beside it"),
+    FACTOR(linear_stream, "the stream that the layers of linear add to"),
+    FACTOR(ffn_stream, "the stream that feed-forward layers add to"),
     { 0 },
 };
 #undef FACTOR
@@ -170,7 +173,7 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
     FIELD_BOOL(DecoderSettings, norm_behind, "false", "norms of what they give, before it is added"),
     FIELD_BOOL(DecoderSettings, norm_inside, "false", "norms within attention and dense feed-forward layers, of what their last product reads"),
-    FIELD_CHOICE(DecoderSettings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm"),
+    FIELD_CHOICE(DecoderSettings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm; normed: behind attention, and layers add to what norms in front of them give"),
     FIELD_FLOAT(DecoderSettings, qkv_clip, "0.0", 0, INFINITY, "queries, keys and values are kept from -x to x, behind a norm of all heads together; 0: they are not"),
     FIELD_CHOICE(DecoderSettings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, by weights that all heads share or with its own, or of all together"),
     FIELD_BOOL(DecoderSettings, qk_norm_weight, "true", "this norm has weights, where norms have any"),

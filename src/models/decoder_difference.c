@@ -102,6 +102,8 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     if (!e) e = flag(a, "state space", x->is_state_space, y->is_state_space);
     if (!e) e = number(a, "largest linear rate", x->most_rate, y->most_rate);
     if (!e) e = flag(a, "decays of each row of linear attention", x->row_decays, y->row_decays);
+    if (!e) e = flag(a, "fixed decays of linear attention", x->fixed_decays, y->fixed_decays);
+    if (!e) e = flag(a, "norm of all linear heads together", x->norm_of_all, y->norm_of_all);
     if (!e) e = number(a, "rank of linear decays", (double)x->decay_rank, (double)y->decay_rank);
     if (!e) e = number(a, "rank of linear gates", (double)x->gate_rank, (double)y->gate_rank);
     if (!e) e = flag(a, "sigmoids in linear gates", x->sigmoid_gates, y->sigmoid_gates);
@@ -143,7 +145,16 @@ static const char *multipliers(Arena *a, const Multipliers *x, const Multipliers
     if (!e) e = number(a, "multiplier of queries", x->queries, y->queries);
     if (!e) e = number(a, "multiplier of steps", x->steps, y->steps);
     if (!e) e = number(a, "multiplier of feed-forward gates", x->ffn_gate, y->ffn_gate);
-    return e ? e : number(a, "multiplier behind feed-forward layers", x->ffn_out, y->ffn_out);
+    if (!e) e = number(a, "multiplier behind feed-forward layers", x->ffn_out, y->ffn_out);
+    if (!e)
+        e = number(a, "multiplier of what attention adds to", x->attention_stream,
+                   y->attention_stream);
+    if (!e)
+        e = number(a, "multiplier of what linear layers add to", x->linear_stream,
+                   y->linear_stream);
+    return e ? e
+             : number(a, "multiplier of what feed-forward layers add to", x->ffn_stream,
+                      y->ffn_stream);
 }
 
 static const char *convolutions(Arena *a, const ShortConv *x, const ShortConv *y)

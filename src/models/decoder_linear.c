@@ -1,11 +1,12 @@
 /* decoder_linear.c - linear attention of decoders: Gated DeltaNet (Yang et al. 2025), with the
- * order of its parts as Qwen3-Next has it, Kimi Delta Attention (Kimi Team 2025), and Mamba-2 (Dao
- * and Gu 2024). Queries, keys and values
- * go through a convolution along the sequence, heads read matrices that fade and are corrected, or
- * added to, token by token, and what they give goes through a norm and a gate. */
+ * order of its parts as Qwen3-Next has it, Kimi Delta Attention (Kimi Team 2025), Mamba-2 (Dao
+ * and Gu 2024), and Lightning Attention (Qin et al. 2024). Queries, keys and values go through a
+ * convolution along the sequence, heads read matrices that fade and are corrected, or added to,
+ * token by token, and what they give goes through a norm and a gate. */
 #include "models/decoder_build.h"
 #include "ops/delta_gates.h"
 #include "ops/elementwise.h"
+#include "ops/fixed_decays.h"
 #include "ops/gated_delta.h"
 #include "ops/norm.h"
 #include "ops/repeat_heads.h"
@@ -66,10 +67,11 @@ static Value *ranked(Build *b, const char *name, Value *x, int64_t width, int64_
     return linear(g, arena_printf(g->arena, "%s_up", name), x, &wide);
 }
 
-/* Behind its convolution. */
+/* Behind its convolution, if there is one. */
 static Value *convolved(Build *b, const char *name, Value *x)
 {
     const LinearAttention *l = b->d->linear;
+    if (!l->conv_width) return silu(b->g, x);
     return silu(b->g, decoder_conv(b, name, x, l->conv_width, l->conv_bias));
 }
 
@@ -106,6 +108,15 @@ static DeltaGates gates(Build *b, Value *x, Value *y)
     return delta_gates(g, x, y, speed, bias, &attrs);
 }
 
+/* Those of block i, for heads like those of v [b s g r e]: decays fall to almost nothing in the
+ * last block, as MiniMax has them. */
+static DeltaGates fixed_gates(Build *b, Value *v, int64_t i)
+{
+    const int64_t last = b->d->n_layer - 1;
+    if (i > last) i = last; /* a block for later tokens */
+    return fixed_decays(b->g, v, 1 - (double)i / ((double)last + 1e-5) + 1e-5);
+}
+
 /* What heads [b s g r e] read of their matrices. */
 static Value *read_matrices(Build *b, Value *q, Value *k, Value *v, DeltaGates gates,
                             const GatedDelta *attrs)
@@ -129,7 +140,7 @@ static Value *corrected(Build *b, Value *q, Value *k, Value *v, DeltaGates gates
     return read_matrices(b, q, k, v, gates, &attrs);
 }
 
-/* The rule of state spaces, and the skip. */
+/* The rule that adds, and the skip of state spaces. */
 static Value *added(Build *b, Value *q, Value *k, Value *v, DeltaGates gates)
 {
     Graph *g = b->g;
@@ -141,17 +152,6 @@ static Value *added(Build *b, Value *q, Value *k, Value *v, DeltaGates gates)
           *own = scale_heads(g, reshape(g, "bsgre->bs(gr)e", NULL, v), skip);
     const char *groups = arena_printf(g->arena, "g=%lld", (long long)groups_of(b));
     return add(g, o, reshape(g, "bs(gr)e->bsgre", groups, own));
-}
-
-/* Norms of what each head gives, then gates: [b s (g r e)]. */
-static Value *gated_heads(Build *b, Value *o, Value *gate)
-{
-    Graph *g = b->g;
-    o = norm(g, "delta_norm", o, b->d->linear->norm);
-    if (!b->d->linear->sigmoid_gates) return reshape(g, "bsgre->bs(gre)", NULL, swiglu(g, gate, o));
-    o = sigmoid_gate(g, reshape(g, "bsgre->bs(gre)o", "o=1", o),
-                     reshape(g, "bsgre->bs(gre)", NULL, gate));
-    return reshape(g, "bsno->bs(no)", NULL, o);
 }
 
 /* The product that decays come from: [b s g r], or, with those of each row, [b s g r d]. */
@@ -166,14 +166,13 @@ static Value *decay_of(Build *b, Value *x, const char *groups)
     return reshape(g, "bs(grd)->bsgrd", sizes, x);
 }
 
-/* Norms of what each group gives: [b s (g r e)]. A group that ranks share is put together. */
-static Value *normed_groups(Build *b, Value *o)
+/* Norms of what each of n groups gives: [b s (g r e)]. One that ranks share is put together. */
+static Value *normed_groups(Build *b, Value *o, int64_t n, bool is_shared)
 {
     Graph *g = b->g;
     const LinearAttention *l = b->d->linear;
-    const bool is_shared = are_repeated(b);
     const Dim d = { .size = l->value_heads * l->value_width, .axis = "heads" };
-    const char *groups = arena_printf(g->arena, "g=%lld", (long long)l->key_heads);
+    const char *groups = arena_printf(g->arena, "g=%lld", (long long)n);
     Value *weight =
         layer_param(g, "delta_norm", "weight", 1, &d, ROLE_NORM, (Init){ .kind = INIT_ONES });
     o = is_shared ? reshape(g, "bs(gd)->bsg!d", groups, reshape(g, "bsgre->bs(gre)", NULL, o))
@@ -189,13 +188,31 @@ static Value *gated_groups(Build *b, Value *o, Value *gate)
 {
     Graph *g = b->g;
     const LinearAttention *l = b->d->linear;
+    const int64_t n = l->key_heads;
+    const bool is_shared = are_repeated(b);
     if (l->norm && l->norm_first)
-        return swiglu(g, reshape(g, "bsgre->bs(gre)", NULL, gate), normed_groups(b, o));
+        return swiglu(g, reshape(g, "bsgre->bs(gre)", NULL, gate),
+                      normed_groups(b, o, n, is_shared));
     o = swiglu(g, gate, o);
-    return l->norm ? normed_groups(b, o) : reshape(g, "bsgre->bs(gre)", NULL, o);
+    return l->norm ? normed_groups(b, o, n, is_shared) : reshape(g, "bsgre->bs(gre)", NULL, o);
 }
 
-Value *linear_attention_layer(Build *b, Value *x)
+/* Norms of what each head gives, or of all of it, then gates: [b s (g r e)]. */
+static Value *gated_heads(Build *b, Value *o, Value *gate)
+{
+    Graph *g = b->g;
+    const LinearAttention *l = b->d->linear;
+    if (!l->norm_of_all) o = norm(g, "delta_norm", o, l->norm);
+    if (!l->norm_of_all && !l->sigmoid_gates)
+        return reshape(g, "bsgre->bs(gre)", NULL, swiglu(g, gate, o));
+    gate = reshape(g, "bsgre->bs(gre)", NULL, gate);
+    o = l->norm_of_all ? normed_groups(b, o, 1, true) : reshape(g, "bsgre->bs(gre)", NULL, o);
+    if (!l->sigmoid_gates) return swiglu(g, gate, o);
+    o = sigmoid_gate(g, reshape(g, "bsn->bsno", "o=1", o), gate);
+    return reshape(g, "bsno->bs(no)", NULL, o);
+}
+
+Value *linear_attention_layer(Build *b, Value *x, int64_t i)
 {
     const Decoder *d = b->d;
     const LinearAttention *l = d->linear;
@@ -209,15 +226,16 @@ Value *linear_attention_layer(Build *b, Value *x)
     Value *q = of_groups(b, "q", x);
     Value *k = of_groups(b, "k", x);
     Value *v = reshape(g, "bs(gre)->bsgre", heads, convolved(b, "v", product(b, "v", x, values)));
-    Value *decay = decay_of(b, x, groups),
-          *rate = l->is_state_space
+    Value *decay = l->fixed_decays ? NULL : decay_of(b, x, groups),
+          *rate = l->is_state_space || l->fixed_decays
                       ? NULL
                       : reshape(g, "bs(gr)->bsgr", groups, product(b, "b", x, l->value_heads)),
           *gate = reshape(g, "bs(gre)->bsgre", heads, ranked(b, "g", x, values, l->gate_rank));
     graph_leave(g);
-    const DeltaGates made = gates(b, decay, rate);
-    Value *o = l->is_state_space ? gated_groups(b, added(b, q, k, v, made), gate)
-                                 : gated_heads(b, corrected(b, q, k, v, made), gate);
+    const DeltaGates made = l->fixed_decays ? fixed_gates(b, v, i) : gates(b, decay, rate);
+    const bool adds = l->is_state_space || l->fixed_decays;
+    Value *o = adds ? added(b, q, k, v, made) : corrected(b, q, k, v, made);
+    o = l->is_state_space ? gated_groups(b, o, gate) : gated_heads(b, o, gate);
     graph_enter(g, "linear_attn", -1);
     Value *y = linear(g, "c_proj", o, &out);
     graph_leave(g);

@@ -159,11 +159,13 @@ static Error *check_sparse(const DecoderSettings *s)
 static Error *check_multipliers(const DecoderSettings *s)
 {
     const Multipliers *m = s->multipliers;
-    bool linear = false, attention = false, gate = false;
+    bool linear = false, alone = false, attention = false, gate = false, feeds = false;
     if (!m) return NULL;
     for (int64_t i = 0; i < s->layers.n; i++) {
         const LayerSettings *x = &s->layers.item[i];
         linear |= x->linear || x->side_by_side;
+        alone |= x->linear;
+        feeds |= !x->no_ffn;
         attention |= decoder_layer_attends(x);
         gate |= s->gated && (!x->sparse || x->shortcut) && !x->no_ffn;
     }
@@ -180,7 +182,15 @@ static Error *check_multipliers(const DecoderSettings *s)
                 { "keys", m->keys, s->state_space },
                 { "queries", m->queries, s->state_space },
                 { "steps", m->steps, s->state_space },
-                { "ffn_gate", m->ffn_gate, gate } };
+                { "ffn_gate", m->ffn_gate, gate },
+                { "ffn_out", m->ffn_out, feeds },
+                { "attention_stream", m->attention_stream, attention },
+                { "linear_stream", m->linear_stream, alone },
+                { "ffn_stream", m->ffn_stream, feeds } };
+    const bool of_stream = m->attention_stream != 1 || m->linear_stream != 1 || m->ffn_stream != 1;
+    if (of_stream && !residual_is_serial((Residual)s->residual))
+        return error_new("multipliers: attention_stream, linear_stream and ffn_stream need "
+                         "residual: serial or normed");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (row[i].value != 1 && !row[i].counts)
             return error_new("multipliers: %s: no block has what it multiplies", row[i].key);
@@ -234,8 +244,8 @@ static Error *check_linear(const DecoderSettings *s)
     TRY(check_linear_kind(s, any));
     const bool in_front =
         (l && l->norm_in_front) || (s->state_space && s->state_space->norm_in_front);
-    if (in_front && s->residual != RESIDUAL_SERIAL)
-        return error_new("%s: norm_in_front needs residual: serial",
+    if (in_front && !residual_is_serial((Residual)s->residual))
+        return error_new("%s: norm_in_front needs residual: serial or normed",
                          l ? "linear_attention" : "state_space");
     if (s->state_space) return state_space_settings_check(s->state_space);
     return l ? linear_settings_check(l) : NULL;
@@ -266,8 +276,9 @@ static Error *check_halves(const DecoderSettings *s)
                                 ? "leaves no place for the layer of linear or conv"
                             : x->no_mixer && (x->window || x->rope || x->no_rope)
                                 ? "leaves nothing that has window, rope or no_rope"
-                            : s->residual != RESIDUAL_SERIAL ? "needs residual: serial"
-                                                             : NULL;
+                            : !residual_is_serial((Residual)s->residual)
+                                ? "needs residual: serial or normed"
+                                : NULL;
         if (wrong) return error_new("layers.%lld: %s %s", (long long)i, key, wrong);
     }
     return NULL;
@@ -356,8 +367,9 @@ Error *decoder_settings_check(const void *settings)
     if (!s->norm_in_front && !s->norm_behind)
         return error_new(
             "norm_in_front and norm_behind are false; allowed is one of them, or both");
-    if (s->residual == RESIDUAL_ONE_NORM && !s->norm_in_front)
-        return error_new("residual: one_norm needs norm_in_front");
+    const bool of_norm = s->residual == RESIDUAL_ONE_NORM || s->residual == RESIDUAL_NORMED;
+    if (of_norm && !s->norm_in_front)
+        return error_new("residual: %s needs norm_in_front", residual_choices[s->residual]);
     if (s->unused_positions && !s->learned_positions)
         return error_new("unused_positions: they are rows of learned_positions, which is false");
     if (s->alibi > 0 && s->attention_cap > 0)

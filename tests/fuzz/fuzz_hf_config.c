@@ -107,6 +107,10 @@ static void check_linear(Arena *a, const HfModel *m)
                                    { LINEAR "v_conv.weight", l->value_heads, l->value_width } },
                 gates[] = { { LINEAR "a_attn.weight", l->value_heads, 1 },
                             { LINEAR "b_attn.weight", l->value_heads, 1 } };
+    if (l->fixed_decays) { /* all three of a head share a tensor, and there are no convolutions */
+        check_rows(a, m, products, 3);
+        return;
+    }
     for (int k = 0; k < 3 && apart; k++) {
         check_rows(a, m, &products[k], 1);
         check_rows(a, m, &convolutions[k], 1);

@@ -43,6 +43,7 @@ LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, 
 KIMI = LATENT | dict(num_hidden_layers=4, layer_types=["linear_attention"] * 2 + ["full_attention", "linear_attention"], linear_num_heads=3, linear_head_dim=16,
                      num_local_experts=5, n_shared_experts=1, num_experts_per_tok=2, moe_intermediate_size=24)
 OLMO_HYBRID = LINEAR | dict(linear_num_value_heads=4, linear_key_head_dim=24, rope_parameters={"rope_type": "default", "rope_theta": None})
+MINIMAX = LLAMA | dict(num_hidden_layers=4, num_local_experts=5, num_experts_per_tok=2)
 SPACE = LLAMA | dict(num_hidden_layers=4, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16, mamba_d_head=8, shared_intermediate_size=40,
                      layer_types=["linear_attention", "full_attention", "linear_attention", "linear_attention"])
 
@@ -336,6 +337,11 @@ FAMILIES = {
     "olmo_hybrid_turning": ("OlmoHybrid", OLMO_HYBRID | dict(rope_parameters={"rope_type": "default", "rope_theta": 5e5}, attention_bias=True, linear_allow_neg_eigval=False,
                                                              linear_num_value_heads=2, linear_value_head_dim=16, linear_conv_kernel_dim=3, layer_types=["full_attention", "linear_attention"] * 2)),
     "olmo_hybrid_uneven": ("OlmoHybrid", OLMO_HYBRID | dict(linear_num_key_heads=3, linear_num_value_heads=3, linear_key_head_dim=16, linear_value_head_dim=17)),
+    "minimax": ("MiniMax", MINIMAX),
+    "minimax_window": ("MiniMax", MINIMAX | dict(sliding_window=24)),
+    "minimax_factors": ("MiniMax", MINIMAX | dict(num_attention_heads=3, num_key_value_heads=3, head_dim=12, num_hidden_layers=5, layer_types=["linear_attention"] * 4 + ["full_attention"],
+                                                  full_attn_alpha_factor=1.5, full_attn_beta_factor=0.75, linear_attn_alpha_factor=2.0, linear_attn_beta_factor=0.5, mlp_alpha_factor=1.25,
+                                                  mlp_beta_factor=1.125, block_size=16, sliding_window=24, tie_word_embeddings=True) | rope("linear", factor=4.0)),
     "kolibri1": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40,
                                                      sliding_window=24, num_hidden_layers=5)),
     "kolibri1_full": ("Kolibri1", no_dense(LLAMA) | dict(head_dim=12, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16,
@@ -627,6 +633,8 @@ def published(weights, config):
     if config["model_type"] == "longcat_flash":  # gates of experts without weights are not read
         own = config["n_routed_experts"]
         return {k: torch.zeros_like(v) if (n := re.search(r"experts\.(\d+)\.", k)) and int(n[1]) >= own else v for k, v in weights.items()}
+    if config["model_type"] == "minimax":  # decays follow from heads and layers, and are not learned
+        return {k: v for k, v in weights.items() if not k.endswith(("slope_rate", "_decay"))}
     if config["model_type"] != "olmo_hybrid":
         return weights
     # norms of all layers have the name of those of linear ones, and convolutions of a layer are cut into equal thirds

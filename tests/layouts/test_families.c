@@ -298,6 +298,14 @@ TEST(linear_attention_whose_rows_fade_by_themselves_learns_on_ranks_what_it_lear
     check_linear(&l);
 }
 
+TEST(linear_attention_with_fixed_decays_learns_on_ranks_what_it_learns_on_one)
+{
+    LinearAttention l = delta_net;
+    l.fixed_decays = l.norm_of_all = l.sigmoid_gates = true;
+    l.conv_width = 0;
+    check_linear(&l);
+}
+
 /* Of Qwen 2, in two of three layers: groups are divided, with their heads. */
 TEST(state_spaces_learn_on_ranks_what_they_learn_on_one)
 {
@@ -453,6 +461,14 @@ TEST(ranks_share_a_group_of_linear_attention)
     check_family(&d);
     linear.row_decays = linear.sigmoid_gates = true;
     linear.decay_rank = linear.gate_rank = 4;
+    check_family(&d);
+    linear = (LinearAttention){ .key_heads = 1,
+                                .value_heads = 4,
+                                .key_width = 4,
+                                .value_width = 6,
+                                .fixed_decays = true,
+                                .norm_of_all = true,
+                                .norm = &linear_norm };
     check_family(&d);
     arena_free(a);
 }

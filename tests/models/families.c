@@ -340,6 +340,10 @@ static const char *const families[] = {
           "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"attention_bias\": true, "
           "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"full_attention\", "
           "\"sliding_attention\"]",
+    MEMBERS "\"model_type\": \"minimax\", \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
+            "\"sliding_window\": 3, \"full_attn_alpha_factor\": 1.5, \"full_attn_beta_factor\": "
+            "0.5, \"linear_attn_alpha_factor\": 0.75, \"linear_attn_beta_factor\": 1.25, "
+            "\"mlp_alpha_factor\": 0.5, \"mlp_beta_factor\": 1.5",
     LINEAR "\"model_type\": \"olmo_hybrid\", \"rope_theta\": null, \"attention_bias\": true",
     LATENT ROUTED "\"model_type\": \"kimi_linear\", \"v_head_dim\": 6, \"num_experts\": 4, "
                   "\"first_k_dense_replace\": 1, \"attention_bias\": true, "

@@ -82,6 +82,31 @@ TEST(feed_forward_layers_read_the_stream_where_residual_says)
     arena_free(a);
 }
 
+/* Both add to what the norms in front of them give, which may be multiplied. */
+TEST(layers_may_add_to_what_norms_give)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(decoder_model(a,
+                                  DECODER_SETTINGS "residual: normed, multipliers: "
+                                                   "{attention_stream: 2.0, ffn_out: 0.5}",
+                                  &m));
+    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+    const Value *q = read_by(g, "transformer.h.0.attn.q_attn.weight"),
+                *w = read_by(g, "transformer.h.0.mlp.W.weight"),
+                *next = read_by(g, "transformer.h.1.attn.q_attn.weight");
+    const Node *attended = w->from->in[0]->from, *behind = next->from->in[0]->from;
+    assert_string_equal(attended->op->name, "add");
+    assert_string_equal(attended->in[0]->from->op->name, "scale");
+    assert_ptr_equal(attended->in[0]->from->in[0], q);
+    assert_string_equal(behind->op->name, "add");
+    assert_ptr_equal(behind->in[0], w);
+    assert_string_equal(behind->in[1]->from->op->name, "scale");
+    arena_free(a);
+}
+
 /* Of a training: behind the embedding, and behind attention and feed-forward layers of whatever
  * kind; the original has none behind a gated one. */
 TEST(dropout_is_behind_each_layer)
@@ -334,6 +359,25 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "activation: clamped_swiglu is of gated layers" },
         { "residual: one_norm, norm_in_front: false, norm_behind: true",
           "residual: one_norm needs norm_in_front" },
+        { "residual: normed, norm_in_front: false, norm_behind: true",
+          "residual: normed needs norm_in_front" },
+        { "residual: two_norms, multipliers: {ffn_stream: 2.0}",
+          "multipliers: attention_stream, linear_stream and ffn_stream need residual: serial or "
+          "normed" },
+        { "multipliers: {linear_stream: 2.0}",
+          "multipliers: linear_stream: no block has what it multiplies" },
+        { "layers: [{side_by_side: true}], state_space: {heads: 2, head_width: 4, state_width: 4}, "
+          "multipliers: {linear_stream: 2.0}",
+          "multipliers: linear_stream: no block has what it multiplies" },
+        { "layers: [{linear: true}, {}], linear_attention: {key_heads: 1, value_heads: 2, "
+          "key_width: 4, value_width: 4, conv_width: 1}",
+          "linear_attention: conv_width 1: a convolution sees at least 2 tokens" },
+        { "layers: [{linear: true}, {}], linear_attention: {key_heads: 1, value_heads: 2, "
+          "key_width: 4, value_width: 4, decay: fixed, decay_rank: 2}",
+          "linear_attention: decay_rank: with decay: fixed there is no product" },
+        { "layers: [{linear: true}, {}], linear_attention: {key_heads: 1, value_heads: 2, "
+          "key_width: 4, value_width: 4, decay: fixed, negative: true}",
+          "linear_attention: negative: with decay: fixed nothing is corrected" },
         { "unused_positions: 2", "unused_positions: they are rows of learned_positions" },
         { "linear: ternary, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6}",
           "linear: ternary is of blocks of attention and dense feed-forward layers; mixture must "

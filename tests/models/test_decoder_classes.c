@@ -767,6 +767,27 @@ static const Pair pairs[] = {
       "out_bias: true, rope: {kind: linear, factor: 2.0, base: 500000.0}, layers: [{}, {linear: "
       "true}], linear_attention: {key_heads: 2, value_heads: 2, key_width: 3, value_width: 6, "
       "conv_width: 4, norm_in_front: true, eps: 1e-5}" },
+    { SIZES "\"model_type\": \"minimax\", \"num_local_experts\": 4, \"sliding_window\": null",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-5}, rope: {base: 1e6}, residual: normed, layers: [{sparse: true}, {linear: "
+      "true, sparse: true}], linear_attention: {key_heads: 2, value_heads: 2, key_width: 4, "
+      "value_width: 4, conv_width: 0, decay: fixed, norm: width, gate: sigmoid}, mixture: "
+      "{n_experts: 4, top_k: 2, hidden: 12}" },
+    { SIZES "\"model_type\": \"minimax\", \"rms_norm_eps\": 1e-6, \"head_dim\": 6, "
+            "\"num_local_experts\": 4, \"num_experts_per_tok\": 1, \"sliding_window\": 3, "
+            "\"block_size\": 64, \"full_attn_alpha_factor\": 1.5, \"full_attn_beta_factor\": 2, "
+            "\"linear_attn_alpha_factor\": 2.5, \"linear_attn_beta_factor\": 3.0, "
+            "\"mlp_alpha_factor\": 3.5, \"mlp_beta_factor\": 0.5, \"layer_types\": "
+            "[\"linear_attention\", \"linear_attention\", \"linear_attention\", "
+            "\"full_attention\"]",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, head_width: 6, rope: {base: 1e6}, residual: normed, multipliers: "
+      "{attention_stream: 1.5, attention_out: 2.0, linear_stream: 2.5, linear_out: 3.0, "
+      "ffn_stream: "
+      "3.5, ffn_out: 0.5}, layers: [{count: 3, linear: true, sparse: true}, {window: 3, sparse: "
+      "true}], linear_attention: {key_heads: 2, value_heads: 2, key_width: 6, value_width: 6, "
+      "conv_width: 0, decay: fixed, norm: width, gate: sigmoid}, mixture: {n_experts: 4, top_k: 1, "
+      "hidden: 12}" },
     { LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": null, \"scale_depth\": 0.7, "
              "\"dim_model_base\": 3, \"rope_interleave\": false",
       LATENT_SETTINGS
@@ -1103,6 +1124,7 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
         { "logit_divisor: 2.0", "divisor of logits" },
         { "scale_by_layer: true", "scale of scores by the layer" },
         { "residual: two_norms", "residual: two_norms instead of serial" },
+        { "residual: normed", "residual: normed instead of serial" },
         { "attention_gate: head", "gate of attention: head instead of none" },
         { "attention_sinks: true", "attention sinks" },
         { "alibi: 8.0", "slopes of scores by distance" },

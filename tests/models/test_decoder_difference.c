@@ -66,7 +66,8 @@ of_moe[] = {
 of_linear[] = {
     WHOLE_OF(LinearAttention, key_heads, "linear key_heads"), WHOLE_OF(LinearAttention, value_heads, "linear value_heads"),
     WHOLE_OF(LinearAttention, key_width, "linear key_width"), WHOLE_OF(LinearAttention, value_width, "linear value_width"),
-    WHOLE_OF(LinearAttention, conv_width, "linear conv_width"), REAL_OF(LinearAttention, most_rate, "largest linear rate"), { 0 },
+    WHOLE_OF(LinearAttention, conv_width, "linear conv_width"), REAL_OF(LinearAttention, most_rate, "largest linear rate"),
+    FLAG_OF(LinearAttention, fixed_decays, "fixed decays"), FLAG_OF(LinearAttention, norm_of_all, "norm of all linear heads together"), { 0 },
 },
 of_selective[] = {
     WHOLE_OF(Selective, width, "selective width"), WHOLE_OF(Selective, state_width, "selective state_width"), WHOLE_OF(Selective, step_rank, "selective step_rank"),

@@ -2,6 +2,7 @@
  * token, and while a text is continued. */
 #include "models/decoder_model.h"
 #include "models/decoder_run.h"
+#include "ops/fixed_decays.h"
 #include "test.h"
 #include <math.h>
 #include <string.h>
@@ -32,6 +33,10 @@ enum {
 #define SPACE                                                                                      \
     MODEL "state_space: {heads: 4, head_width: 5, state_width: 3, n_groups: 2, conv_width: 3, "    \
           "bias: true, most_step: 0.05, eps: 1e-6}"
+
+#define FIXED                                                                                      \
+    MODEL "linear_attention: {key_heads: 2, value_heads: 4, key_width: 3, value_width: 5, "        \
+          "conv_width: 0, decay: fixed, norm: width, gate: sigmoid}"
 
 /* What the first block's layer reads, as numbers. */
 typedef struct Layer {
@@ -221,6 +226,72 @@ TEST(state_spaces_equal_their_formula)
     arena_free(a);
 }
 
+static double activated(const Layer *l, const char *name, int64_t t, int64_t i)
+{
+    const double x = product(l, name, t, i);
+    return x * sigmoid(x);
+}
+
+/* The norm is of all heads. */
+TEST(linear_attention_with_fixed_decays_equals_its_formula)
+{
+    Arena *a = arena_new();
+    const OpRun *run = decoder_run(a, FIXED, TOKENS);
+    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight"), false };
+    const Value *made = decoder_read_by(run, "linear_attn.c_proj.weight");
+    double state[HEADS][D][E] = { 0 }, o[HEADS * E];
+    for (int t = 0; t < TOKENS; t++) {
+        double sum = 0;
+        for (int i = 0; i < HEADS * E; i++) {
+            const int h = i / E, j = i % E;
+            const double keep = exp(-1.00001 * pow(2, -8.0 * (h + 1) / HEADS));
+            o[i] = 0;
+            for (int k = 0; k < D; k++) {
+                const int64_t row = h / REPEAT * D + k;
+                state[h][k][j] = keep * state[h][k][j] +
+                                 activated(&l, "k_attn", t, row) * activated(&l, "v_attn", t, i);
+                o[i] += state[h][k][j] * activated(&l, "q_attn", t, row);
+            }
+            sum += o[i] * o[i];
+        }
+        for (int i = 0; i < HEADS * E; i++)
+            assert_close(op_get(&run->tensor[made->id], t * HEADS * E + i),
+                         o[i] / sqrt(sum / (HEADS * E) + 1e-6) *
+                             decoder_param(run, "delta_norm.weight", i) *
+                             sigmoid(product(&l, "g_attn", t, i)),
+                         1e-6);
+    }
+    arena_free(a);
+}
+
+/* Of n blocks the last fades by next to nothing. */
+TEST(fixed_decays_are_smaller_in_higher_blocks)
+{
+    static const double expected[] = { 1.00001, 0.5 + 1e-5, 1e-5 };
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    int n = 0;
+    assert_no_error(decoder_model(
+        a,
+        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
+        "n_embd: 8, n_layer: 3, ffn_hidden: 12, layers: [{linear: true}], linear_attention: "
+        "{key_heads: 2, value_heads: 2, key_width: 4, value_width: 4, decay: fixed}, multi_token: "
+        "{}",
+        &m));
+    assert_no_error(
+        m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4, .training = true }, &out));
+    for (int i = 0; i < g->n_nodes; i++)
+        if (!strcmp(g->node[i]->op->name, "fixed_decays")) {
+            const FixedDecays *f = g->node[i]->attrs;
+            assert_close(f->factor, expected[n < 3 ? n : 2], 1e-5);
+            n++;
+        }
+    assert_int_equal(n, 4); /* that of the token after next as the last */
+    arena_free(a);
+}
+
 /* As OLMo hybrids have them: behind attention, in front of linear attention. */
 TEST(linear_blocks_may_have_norms_where_others_have_none)
 {
@@ -260,6 +331,7 @@ TEST(a_text_is_continued_with_the_matrices_of_linear_attention)
 {
     check_continued(SMALL);
     check_continued(KIMI);
+    check_continued(FIXED);
     check_continued(SPACE);
 }
 

@@ -4,6 +4,7 @@
 #include "ops/causal_conv.h"
 #include "ops/delta_gates.h"
 #include "ops/elementwise.h"
+#include "ops/fixed_decays.h"
 #include "ops/gated_delta.h"
 #include "ops/scale_heads.h"
 #include "ops/selective_scan.h"
@@ -34,6 +35,14 @@ static Value *build_delta_gates(Graph *g, const OpCase *c, const int64_t *n)
     const DeltaGates made =
         delta_gates(g, x, y, floats(g, "speed", 1, &heads), floats(g, "bias", 1, &rows), c->attrs);
     return n[5] ? sigmoid_gate(g, made.decay, made.rate) : mul(g, made.decay, made.rate);
+}
+
+/* b, s, g, r, e */
+static Value *build_fixed_decays(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    const DeltaGates made = fixed_decays(g, floats(g, "x", 5, n), 0.75);
+    return mul(g, made.decay, made.rate);
 }
 
 /* b, s, h, e */
@@ -119,6 +128,7 @@ const OpCase delta_cases[] = {
     { "delta_gates by rows", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 4, 2, 3, 0, 5 }, .large = { 1, 1024, 16, 2, 0, 128 } },
     { "delta_gates by rows, many tokens", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 150, 3, 7, 0, 3 } },
     { "delta_gates by rows, with bounds of steps", build_delta_gates, .attrs = GATES(0.5, 1.0), .n = { 2, 50, 2, 3, 0, 4 } },
+    { "fixed_decays", build_fixed_decays, .n = { 2, 4, 3, 2, 2 }, .large = { 1, 1024, 64, 1, 128 } },
     { "gated_delta", build_gated_delta, .attrs = DELTA(0.7, 0.4), .n = { 2, 4, 2, 2, 3, 4 }, .large = { 1, 1024, 8, 2, 128, 128 } },
     { "gated_delta with documents", build_gated_delta, .attrs = DELTA(1, 0.5), .n = { 2, 7, 1, 2, 3, 2, 2 } },
     { "gated_delta, long", build_gated_delta, .attrs = DELTA(0.3, 0.2), .n = { 1, 150, 2, 2, 16, 32 } },

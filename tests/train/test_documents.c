@@ -35,6 +35,8 @@ static const char *const kinds[] = {
            "linear_attention: {key_heads: 2, value_heads: 4, key_width: 8, value_width: 12}"),
     LINEAR(BLOCKS "linear_attention: {key_heads: 2, value_heads: 4, key_width: 8, value_width: 12, "
                   "decay: feature, decay_rank: 6, gate: sigmoid, gate_rank: 8}"),
+    LINEAR(BLOCKS "linear_attention: {key_heads: 2, value_heads: 4, key_width: 8, value_width: 12, "
+                  "conv_width: 0, decay: fixed, norm: width}"),
     LINEAR(BLOCKS "state_space: {heads: 4, head_width: 12, state_width: 8, n_groups: 2}"),
     LINEAR(BLOCKS "selective_scan: {width: 40, state_width: 8}"),
     LINEAR("layers: [{conv: true, no_ffn: true}], short_conv: {bias: true}"),

@@ -176,6 +176,14 @@ TEST(texts_side_by_side_with_decays_of_each_row_get_the_logits_of_each_alone)
         "decay_rank: 8, gate: sigmoid, gate_rank: 8}");
 }
 
+TEST(texts_side_by_side_with_fixed_decays_get_the_logits_of_each_alone)
+{
+    check_both_precisions(
+        "rope: {base: 10000.0}, layers: [{count: 2, linear: true}, {}], linear_attention: "
+        "{key_heads: 4, value_heads: 4, key_width: 12, value_width: 12, conv_width: 0, decay: "
+        "fixed, norm: width, gate: sigmoid}, residual: normed");
+}
+
 TEST(texts_side_by_side_with_state_spaces_get_the_logits_of_each_alone)
 {
     check_both_precisions(

@@ -27,7 +27,7 @@ Error *hf_read_linear(HfReading *r)
     if (l->conv_width < 2)
         return hf_unknown(r, "linear_conv_kernel_dim", "a convolution sees at least 2 tokens");
     if (r->d->activation != ACTIVATE_SILU)
-        return hf_unknown(r, "hidden_act", "only silu is, behind convolutions");
+        return hf_unknown(r, "hidden_act", "only silu is, of queries, keys and values");
     if (r->family->gated_attention && c->attention_bias && *c->attention_bias)
         return hf_unknown(r, "attention_bias", "only false is: gates would have biases, too");
     r->d->linear = l;

@@ -36,7 +36,10 @@ Error *hf_read_multipliers(HfReading *r)
                             .queries = at(c->ssm_multipliers, 3),
                             .steps = at(c->ssm_multipliers, 4),
                             .ffn_gate = at(c->mlp_multipliers, 0),
-                            .ffn_out = at(c->mlp_multipliers, 1) };
+                            .ffn_out = at(c->mlp_multipliers, 1),
+                            .attention_stream = 1,
+                            .linear_stream = 1,
+                            .ffn_stream = 1 };
     d->multipliers = arena_copy(r->arena, &m, sizeof m);
     d->embedding_scale = unless_one(c->embedding_multiplier);
     d->logit_divisor = unless_one(1 / c->lm_head_multiplier);

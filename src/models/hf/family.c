@@ -386,6 +386,9 @@ const HfFamily hf_families[] = {
     { "longcat_flash", "LongcatFlashForCausalLM", "LongcatFlashDecoderLayer", hf_longcat_names, hf_llama_names,
       .latent = true, .latent_queries = true, .interleaved = true, .sparse = true, .blocks_per_layer = 2, .dialect = &hf_longcat_flash, .keys = { .attention_bias = true },
       .factor_key = "routed_scaling_factor", .factor = 6, .vocab_size = 131072, .n_heads = 64, .theta = 10000000, .eps = 1e-5, .max_positions = 131072, .activation = "silu" },
+    { "minimax", "MiniMaxForCausalLM", "MiniMaxDecoderLayer", hf_minimax_names, hf_llama_names,
+      .linear = true, .sparse = true, .all_sparse = true, .normalized = true, .dialect = &hf_minimax,
+      .vocab_size = 32000, .n_heads = 32, .n_key_heads = 8, .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .top_k = 2, .activation = "silu" },
     { 0 },
 };
 #undef SARVAM

@@ -754,6 +754,20 @@ const HfName hf_longcat_names[] = {
     { 0 },
 };
 
+const HfName hf_minimax_names[] = {
+    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.self_attn.qkv_proj.*",
+      HF_HEAD_QUERIES },
+    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.self_attn.qkv_proj.*", HF_HEAD_KEYS },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.self_attn.qkv_proj.*",
+      HF_HEAD_VALUES },
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.self_attn.output_gate.*", HF_SAME },
+    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.self_attn.out_proj.*", HF_SAME },
+    { "transformer.h.%.delta_norm.*", "model.layers.%.self_attn.norm.*", HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.gate.*", HF_SAME },
+    EXPERTS_BY_NUMBER,
+    { 0 },
+};
+
 const HfName hf_kolibri_names[] = {
     { "transformer.h.%.mlp.router.balance", "model.layers.%.moe.router.expert_bias", HF_SAME },
     { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attn_norm.*", HF_SAME },

@@ -142,7 +142,9 @@ static void put_kinds(Text *t, const Decoder *d, const HfFamily *f)
         hf_put_of_layers(t, "attn_layer_indices", d, put_attention_index);
     else if (f->state_space)
         hf_put_of_layers(t, "layer_types", d, put_hybrid_type);
-    else if (f->windows > HF_WINDOW_EACH || f->linear)
+    else if (f->linear)
+        hf_put_of_layers(t, "layer_types", d, put_block_type);
+    else if (f->windows > HF_WINDOW_EACH)
         hf_put_of_layers(t, "layer_types", d, put_attention_type);
 }
 

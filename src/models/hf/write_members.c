@@ -212,7 +212,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     if (f->keys.multipliers) put_multipliers(t, d, f->logits_multiplied);
     if (f->keys.use_post_norm) hf_put_bool(t, "use_post_norm", d->attention_post_norm);
     hf_put_layers(t, d, f);
-    if (f->linear && !f->latent && d->linear) put_linear(t, d->linear);
+    if (f->linear && !f->latent && d->linear && !d->linear->fixed_decays) put_linear(t, d->linear);
     if (f->both_mixers) put_both(t, d);
     if (f->short_conv && d->short_conv) put_conv(t, d->short_conv);
     if (f->keys.block_ff_dim) hf_put_bool(t, "block_auto_adjust_ff_dim", false);
