@@ -4,6 +4,7 @@
 #include "components.h"
 #include "test.h"
 #include "train/texts.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { LENGTH = 24, N_TEXTS = 5, VOCABULARY = 50 };
@@ -17,7 +18,7 @@ typedef struct Fixture {
 
 static const char common[] =
     "sample_key: input_ids, prediction_key: logits, vocab_size: 50, sequence_length: 24, n_embd: "
-    "40, n_layer: 3, n_head_q: 4, n_head_kv: 2, ffn_hidden: 72, ";
+    "40, n_layer: 3, n_head_q: 4, ffn_hidden: 72, ";
 
 static Fixture fixture_new(const char *settings, Dtype compute)
 {
@@ -122,8 +123,10 @@ static void check_texts(const char *settings, Dtype compute)
 
 static void check_both_precisions(const char *settings)
 {
-    check_texts(settings, F32);
-    check_texts(settings, BF16);
+    char all[1024];
+    snprintf(all, sizeof all, "n_head_kv: 2, %s", settings);
+    check_texts(all, F32);
+    check_texts(all, BF16);
 }
 
 TEST(texts_side_by_side_get_the_logits_of_each_alone)
@@ -159,6 +162,15 @@ TEST(texts_side_by_side_with_shared_keys_and_embeddings_of_blocks_get_the_logits
 {
     check_both_precisions("rope: {base: 10000.0}, layers: [{}, {count: 2, shared_kv: true, "
                           "ffn_hidden: 40}], per_layer_embedding: {width: 12, scale: 2.0}");
+}
+
+/* In bf16 a token may select others by rounding. */
+TEST(texts_side_by_side_with_sparse_attention_get_the_logits_of_each_alone)
+{
+    check_texts("n_head_kv: 4, head_width: 12, rope: {base: 10000.0}, latent: {key_rank: 10, "
+                "query_rank: 8, rope_width: 4, value_width: 6}, sparse_attention: {heads: 5, "
+                "width: 8, top_k: 4}, layers: [{count: 2}, {shared_index: true}]",
+                F32);
 }
 
 TEST(texts_side_by_side_with_linear_attention_get_the_logits_of_each_alone)
@@ -221,7 +233,7 @@ TEST(texts_side_by_side_with_blocks_of_one_layer_get_the_logits_of_each_alone)
 /* As many as fit, and at least one; three quarters of the memory are for them. */
 TEST(texts_side_by_side_are_as_many_as_fit)
 {
-    Fixture f = fixture_new("rope: {base: 10000.0}", F32);
+    Fixture f = fixture_new("n_head_kv: 2, rope: {base: 10000.0}", F32);
     double bytes;
     assert_int_equal(texts_that_fit(f.generator, 5, &bytes), 5);
     assert_close(bytes, 2 * 3 * LENGTH * 2 * 10 * 4, 0); /* keys and values of three layers */
@@ -242,7 +254,7 @@ TEST(texts_side_by_side_are_as_many_as_fit)
 
 TEST(texts_side_by_side_are_refused_tokens_that_do_not_fit)
 {
-    Fixture f = fixture_new("rope: {base: 10000.0}", F32);
+    Fixture f = fixture_new("n_head_kv: 2, rope: {base: 10000.0}", F32);
     Texts *t;
     uint32_t id[2] = { 0, VOCABULARY };
     bool both[2] = { true, true }, first[2] = { true, false };
