@@ -118,16 +118,16 @@ bool hf_folder_has(HfFolder *f, const char *name, HfFound *out)
     return found;
 }
 
-Error *hf_folder_names(HfFolder *f, void each(void *arg, const char *name), void *arg)
+Error *hf_folder_names(HfFolder *f, HfNameUse *use, void *arg)
 {
     const HfFile *file;
-    for (int64_t i = 0; f->shards && i < f->shards->n; i++) each(arg, f->shards->key[i]->text);
+    for (int64_t i = 0; f->shards && i < f->shards->n; i++) use(arg, f->shards->key[i]->text);
     if (f->shards) return NULL;
     TRY(open_file(f, f->file, "", &file));
     const Map *names = hf_file_names(file);
     for (int64_t i = 0; i < names->n; i++) {
         const Str name = names->entry[i].key;
-        each(arg, arena_string_n(f->arena, name.ptr, name.len));
+        use(arg, arena_string_n(f->arena, name.ptr, name.len));
     }
     return NULL;
 }

@@ -29,8 +29,9 @@ Error *hf_folder_open(Arena *a, const char *path, const HfDialect *dialect, HfFo
 Error *hf_folder_find(HfFolder *f, const char *name, HfFound *out);
 /* Whether it is there. */
 bool hf_folder_has(HfFolder *f, const char *name, HfFound *out);
-/* Calls `each` with the name of every tensor. */
-Error *hf_folder_names(HfFolder *f, void each(void *arg, const char *name), void *arg);
+typedef void HfNameUse(void *arg, const char *name);
+/* Calls `use` with the name of every tensor. */
+Error *hf_folder_names(HfFolder *f, HfNameUse *use, void *arg);
 /* "[2, 3]", for errors. */
 const char *hf_shape_text(Arena *a, int n_dims, const int64_t *size);
 #endif

@@ -41,6 +41,9 @@ def draw_mixer(r, model):
     elif kind == "latent":
         model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", attention_gate="none", qkv_clip=0.0,
                       latent=dict(key_rank=16, query_rank=r.choice([0, 20]), rope_width=4, value_width=r.choice([8, 12]), key_scale=r.choice([1.0, 1.5])))
+        if model["latent"]["query_rank"] and r.random() < 0.6:
+            model |= dict(sparse_attention=dict(heads=2, width=r.choice([4, 12]), top_k=r.choice([5, 40])), attention_cap=0.0, attention_sinks=False, alibi=0.0, alibi_scale=0.0)
+            layers = r.choice([layers, [{}, {"shared_index": "multi_token" not in model}]])
     if r.random() < 0.2 and kind == "attention":
         layers = [{"head_width": r.choice([8, 12]), "n_head_kv": r.choice([model["n_head_kv"], model["n_head_q"]]), "keys_as_values": r.random() < 0.5}, {}]
         if r.random() < 0.5:
@@ -108,6 +111,10 @@ def draw_model(r):
         for layer in layers:  # the last block has none behind it
             if model["residual"] == "serial" and "beside_ffn" not in model["mixture"] and layer is not period[(model["n_layer"] - 1) % len(period)]:
                 layer["shortcut"] = layer.get("sparse", False) and r.random() < 0.5
+    if model["residual"] == "serial" and "beside_ffn" not in model.get("mixture", {}) and not any("shortcut" in layer for layer in layers) and r.random() < 0.1:
+        model |= dict(residual="normed", multipliers=dict(ffn_stream=0.5, ffn_out=1.5))
+    if model.get("linear_attention", {}).get("conv_width") == 0:
+        model["norm"]["eps"] = 1e-3  # what heads give may be next to nothing, and a norm of that makes much of rounding
     model["layers"] = layers
     return model
 
