@@ -84,8 +84,12 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     g->phase = BACKWARD_INPUT;
     g->stage = loss->from->stage;
     grad[loss->id] = loss_seed(g, loss->dtype);
-    for (int64_t i = n_forward - 1; i >= 0; i--)
-        if (g->node[i]->phase == FORWARD) differentiate(g, g->node[i], needed, grad);
+    /* Later stages of a pipeline go back first, whatever lies between them here: where gradients
+     * meet, the last one is there on the stage that adds them. */
+    for (int stage = graph_stages(g) - 1; stage >= 0; stage--)
+        for (int64_t i = n_forward - 1; i >= 0; i--)
+            if (g->node[i]->phase == FORWARD && g->node[i]->stage == stage)
+                differentiate(g, g->node[i], needed, grad);
     g->phase = FORWARD;
     g->module = NULL;
     g->block = block;

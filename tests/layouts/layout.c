@@ -132,7 +132,8 @@ static Error *build_graph(RankRun *r)
     if (r->pipeline) cut_into_stages(r, m);
     const ForwardSettings f = { .batch = batch_of(l),
                                 .sequence = sequence_of(l),
-                                .training = l->moe || (l->decoder && l->decoder->moe) };
+                                .training = l->moe || (l->decoder && (l->decoder->moe ||
+                                                                      l->decoder->multi_token)) };
     TRY(m->forward(m, g, &f, &out));
     Dim tokens[] = { { .size = f.batch, .axis = "batch" }, { .size = f.sequence, .axis = "seq" } };
     Precision precision = { .compute = l->compute };

@@ -514,3 +514,25 @@ TEST(tokens_ahead_are_learnt_on_ranks_as_on_one)
     }
     arena_free(a);
 }
+
+/* The head and a block for a later token read the same stream from stages of their own, of which
+ * one goes back long before the other: the gradients of both meet on the stage of the last. */
+TEST(tokens_ahead_on_stages_before_the_head_are_learnt_as_on_one_rank)
+{
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+    const MultiToken ahead = { .depth = 3, .weight = 0.7 };
+    DecoderLayer *layer = NEW_N(a, DecoderLayer, 4 + ahead.depth);
+    for (int64_t i = 0; i < 4 + ahead.depth; i++) layer[i] = d.layer[d.n_layer - 1];
+    d.layer = layer;
+    d.multi_token = &ahead;
+    for (d.n_layer = 2; d.n_layer <= 4; d.n_layer++)
+        equals_one_rank(&d,
+                        (LayoutCase){ .size[MESH_PP] = 2,
+                                      .schedule = "Interleaved1F1B",
+                                      .per_rank = (int)d.n_layer / 2 + 1,
+                                      .accumulation = 4,
+                                      .compute = F64 },
+                        1e-11);
+    arena_free(a);
+}
