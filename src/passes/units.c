@@ -4,7 +4,8 @@
 
 bool unit_is_same(const Unit *a, const Unit *b)
 {
-    return a->block == b->block && a->region == b->region && a->pass == b->pass;
+    return a->block == b->block && a->region == b->region && a->stage == b->stage &&
+           a->pass == b->pass;
 }
 
 /* The first block of the unit that a block belongs to. */
@@ -40,7 +41,7 @@ const Unit *units_find(const Graph *g, int64_t blocks_per_unit)
         else if (is_block)
             unit[i].pass = is_backward(n) ? UNIT_BACKWARD : UNIT_FORWARD;
         else
-            unit[i].region = region;
+            unit[i].region = region, unit[i].stage = n->stage;
     }
     return unit;
 }

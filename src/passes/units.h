@@ -10,6 +10,7 @@ typedef struct Unit {
     int block;  /* the first of its blocks; -1: none */
     int region; /* with block -1: changes between blocks and what is none, so far; the head's
                    forward and backward pass are one */
+    int stage;  /* with block -1: of a pipeline; what is gathered is there when the stage runs */
     int pass;   /* UNIT_FORWARD or UNIT_BACKWARD of blocks; UNIT_PREPARE: made once per step */
 } Unit;
 

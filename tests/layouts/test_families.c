@@ -534,5 +534,16 @@ TEST(tokens_ahead_on_stages_before_the_head_are_learnt_as_on_one_rank)
                                       .accumulation = 4,
                                       .compute = F64 },
                         1e-11);
+    /* One rank has the first stage and the last, which gather the embedding each for itself. */
+    d.n_layer = 4;
+    equals_one_rank(&d,
+                    (LayoutCase){ .size[MESH_PP] = 2,
+                                  .size[MESH_DP_SHARD] = 2,
+                                  .data_parallel.stage = ZERO_PARAMETERS,
+                                  .schedule = "ZBVZeroBubble",
+                                  .per_rank = 2,
+                                  .accumulation = 4,
+                                  .compute = F64 },
+                    1e-11);
     arena_free(a);
 }
