@@ -216,20 +216,13 @@ static void score_row(const Rows *w, int64_t row)
     }
 }
 
-/* What dropout multiplies the probability of key j with. Probabilities are numbered as b s g r t in
- * the whole, through all microbatches. */
+/* What dropout multiplies the probability of key j with. */
 static double kept(const Rows *w, int64_t row, int64_t j)
 {
-    double p = w->attrs->dropout;
+    const double p = w->attrs->dropout;
     if (p <= 0) return 1;
-    const Tensor *q = w->q;
-    int64_t n_rows = 1;
-    for (int d = 0; d < 4; d++) n_rows *= global_size(q, d);
-    /* element 0 of the row's width: its number in q over d */
-    int64_t whole_row = global_element(q, row * w->d) / w->d + w->l->now->microbatch * n_rows;
-    whole_row = dropout_number(w->l->now, whole_row, n_rows / global_size(q, 0));
-    int64_t element = whole_row * global_size(w->k, 1) + global_index(w->k, 1, j);
-    return dropout_keeps(w->key, element, p) ? 1 / (1 - p) : 0;
+    const int64_t first = dropout_row(w->l->now, w->q, row, global_size(w->k, 1));
+    return dropout_keeps(w->key, first + global_index(w->k, 1, j), p) ? 1 / (1 - p) : 0;
 }
 
 static int reference(const Launch *l)

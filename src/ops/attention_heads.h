@@ -219,20 +219,14 @@ INLINE void mask_scores(const Heads *h, const KeyPlaces *k, const RowPlaces *row
 INLINE void drop_factors(const Heads *h, int64_t b, int64_t g, int64_t first, int64_t n,
                          const Seen *seen, float *factors)
 {
-    const Tensor *q = h->q;
-    int64_t n_whole_rows = 1, n_keys = global_size(h->k, 1);
-    for (int d = 0; d < 4; d++) n_whole_rows *= global_size(q, d);
     for (int64_t j = 0; j < seen->to - seen->from && n < QUERIES; j++)
         memset(factors + j * QUERIES + n, 0, sizeof(float) * (size_t)(QUERIES - n));
     for (int64_t i = 0; i < n; i++) {
-        int64_t row = global_element(q, query_at(h, b, g, first + i)) / h->d;
-        row += h->l->now->microbatch * n_whole_rows;
-        row = dropout_number(h->l->now, row, n_whole_rows / global_size(q, 0));
-        for (int64_t j = seen->from; j < seen->to; j++) {
-            int64_t element = row * n_keys + global_index(h->k, 1, j);
-            dropout_factors(h->dropout_key, element, 1, h->a->dropout,
+        const int64_t row = query_at(h, b, g, first + i) / h->d,
+                      number = dropout_row(h->l->now, h->q, row, global_size(h->k, 1));
+        for (int64_t j = seen->from; j < seen->to; j++)
+            dropout_factors(h->dropout_key, number + global_index(h->k, 1, j), 1, h->a->dropout,
                             &factors[(j - seen->from) * QUERIES + i]);
-        }
     }
 }
 

@@ -22,6 +22,17 @@ static inline int64_t dropout_number(const RunTime *now, int64_t element, int64_
     return element + (sample * (now->n_replicas - 1) + now->replica) * per_sample;
 }
 
+/* The number of the first probability of a row b s g r of queries [b s g r d], its keys counted
+ * from there: b s g r t in the whole, which has so many keys, through all microbatches. */
+static inline int64_t dropout_row(const RunTime *now, const Tensor *q, int64_t row, int64_t n_keys)
+{
+    int64_t n_rows = 1;
+    for (int d = 0; d < 4; d++) n_rows *= global_size(q, d);
+    const int64_t first = row * q->size[4]; /* its number in q, over the width, is the row's */
+    const int64_t number = global_element(q, first) / q->size[4] + now->microbatch * n_rows;
+    return dropout_number(now, number, n_rows / global_size(q, 0)) * n_keys;
+}
+
 /* Of the element with this number. */
 static inline bool dropout_keeps(uint64_t key, int64_t element, double p)
 {

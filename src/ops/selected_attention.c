@@ -112,17 +112,13 @@ static int64_t key_at(const Rows *w, int64_t row, int64_t j)
     return ((b * w->n_key + j) * w->n_group + group) * w->d;
 }
 
-/* As in attention.c. */
+/* What dropout multiplies the probability of key j with. */
 static double kept(const Rows *w, int64_t row, int64_t j)
 {
     const double p = w->a->dropout;
     if (p <= 0) return 1;
-    int64_t n_rows = 1;
-    for (int d = 0; d < 4; d++) n_rows *= global_size(w->q, d);
-    int64_t whole_row = global_element(w->q, row * w->d) / w->d + w->l->now->microbatch * n_rows;
-    whole_row = dropout_number(w->l->now, whole_row, n_rows / global_size(w->q, 0));
-    const int64_t element = whole_row * global_size(w->k, 1) + global_index(w->k, 1, j);
-    return dropout_keeps(w->key, element, p) ? 1 / (1 - p) : 0;
+    const int64_t first = dropout_row(w->l->now, w->q, row, global_size(w->k, 1));
+    return dropout_keeps(w->key, first + global_index(w->k, 1, j), p) ? 1 / (1 - p) : 0;
 }
 
 /* Fills score, minus infinity where the list has no key; false: it has one that is not there. */

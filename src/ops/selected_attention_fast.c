@@ -20,7 +20,6 @@ typedef struct Rows {
     int64_t width; /* d rounded up to whole vectors */
     float scale;
     uint64_t dropout_key;
-    int64_t n_whole_rows;
     size_t thread_bytes;
 } Rows;
 
@@ -36,8 +35,6 @@ static Rows rows_of(const Launch *l)
     w.n_repeat = w.q->size[3], w.d = w.q->size[4], w.n = l->in[3].size[2];
     w.width = whole_vectors(w.d);
     w.scale = (float)(w.a->scale != 0 ? w.a->scale : 1 / sqrt((double)w.d));
-    w.n_whole_rows = 1;
-    for (int d = 0; d < 4; d++) w.n_whole_rows *= global_size(w.q, d);
     return w;
 }
 
@@ -78,11 +75,8 @@ static float kept(const Rows *w, int64_t row, int64_t j)
 {
     float factor = 1;
     if (w->a->dropout <= 0) return factor;
-    int64_t whole_row =
-        global_element(w->q, row * w->d) / w->d + w->l->now->microbatch * w->n_whole_rows;
-    whole_row = dropout_number(w->l->now, whole_row, w->n_whole_rows / global_size(w->q, 0));
-    const int64_t element = whole_row * global_size(w->k, 1) + global_index(w->k, 1, j);
-    dropout_factors(w->dropout_key, element, 1, w->a->dropout, &factor);
+    const int64_t first = dropout_row(w->l->now, w->q, row, global_size(w->k, 1));
+    dropout_factors(w->dropout_key, first + global_index(w->k, 1, j), 1, w->a->dropout, &factor);
     return factor;
 }
 

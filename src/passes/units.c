@@ -41,7 +41,7 @@ const Unit *units_find(const Graph *g, int64_t blocks_per_unit)
         else if (is_block)
             unit[i].pass = is_backward(n) ? UNIT_BACKWARD : UNIT_FORWARD;
         else
-            unit[i].region = region, unit[i].stage = n->stage;
+            unit[i] = (Unit){ .block = -1, .region = region, .stage = n->stage };
     }
     return unit;
 }
