@@ -105,6 +105,7 @@ int main(int argc, char **argv)
     if (best >= CPU_AVX512) report(F32, CPU_AVX512, tokens);
     report(BF16, best < CPU_AVX512 ? best : CPU_AVX512, tokens);
     if (best >= CPU_AVX512_PAIRS) report(BF16, CPU_AVX512_PAIRS, tokens);
+    if (best >= CPU_AMX) report(F32, CPU_AMX, tokens);
     if (best >= CPU_AMX) report(BF16, CPU_AMX, tokens);
     watch_report(&w);
     return 0;

@@ -153,6 +153,7 @@ const OpCase expert_cases[] = {
     { "grouped_linear with a capacity", build_grouped_linear, .attrs = &(const double){ 0.8 }, .n = { 9, 2, 3, 4, 6 } },
     { "grouped_linear of many features", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 61, 2, 5, 133, 150 }, .large = { 2048, 2, 8, 768, 3072 } },
     { "grouped_linear in tiles", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 131, 1, 3, 40, 136 } },
+    { "grouped_linear of f32 in tiles", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 170, 1, 3, 56, 136 } },
     { "grouped_linear in tiles with a capacity", build_grouped_linear, .attrs = &(const double){ 0.7 }, .n = { 10, 2, 3, 72, 16 } },
     { "grouped_linear of long groups", build_grouped_linear, .attrs = &(const double){ 0 }, .n = { 1100, 2, 2, 5, 3 } },
     { "grouped_bias", build_grouped_bias, .attrs = &(const double){ 0 }, .n = { 7, 2, 3, 4 } },

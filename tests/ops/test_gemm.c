@@ -74,6 +74,14 @@ static void check_sums(const char *dims, const Sizes *s, const Tensor *a, const 
     arena_free(arena);
 }
 
+/* Tiles are for bf16, and for f32 with many rows. */
+static bool has_tiles(int in_type, const char *dims, const Sizes *s)
+{
+    const bool is_turned = dims[7] == 'n';
+    const int64_t rows = is_turned ? s->n : s->m, columns = is_turned ? s->m : s->n;
+    return in_type == BF16 || (in_type == F32 && rows > 48 && columns >= 16 && s->k >= 32);
+}
+
 static void check(CpuLevel level, const char *dims, const Sizes *s, int in_type, Dtype out_type,
                   bool add)
 {
@@ -92,13 +100,32 @@ static void check(CpuLevel level, const char *dims, const Sizes *s, int in_type,
     Launch l = { .dims = spec, .in = in, .out = &out, .n_in = 2, .n_out = 1, .add = &add };
     const KernelDef *k = kernel_find("contract", "cpu", level, &l);
     assert_non_null(k);
-    bool narrow = in_type == BF16; /* tiles are for these alone */
-    assert_int_equal(k->level, op_product_level(level, narrow));
+    assert_int_equal(k->level, op_product_level(level, has_tiles(in_type, dims, s)));
     op_kernel_run(k, l, 1);
     check_sums(dims, s, &in[0], &in[1], add ? &before : NULL, &out);
     l.out = &again;
     op_kernel_run(k, l, 3);
     assert_memory_equal(out.data, again.data, bytes);
+    arena_free(arena);
+}
+
+/* That the mean difference from sums in double is within two roundings of f32. */
+static void check_digits(const char *dims, const Sizes *s, const Tensor in[2], const Tensor *c)
+{
+    Arena *arena = arena_new();
+    const bool a_has_m = dims[0] == 'm' || dims[1] == 'm';
+    const double *first = doubles(arena, &in[0], dims, a_has_m ? 'm' : 'n'),
+                 *second = doubles(arena, &in[1], dims + 3, a_has_m ? 'n' : 'm'),
+                 *x = a_has_m ? first : second, *y = a_has_m ? second : first,
+                 *made = doubles(arena, c, dims + 7, 'm');
+    double difference = 0;
+    for (int64_t m = 0; m < s->m; m++)
+        for (int64_t n = 0; n < s->n; n++) {
+            double sum = 0;
+            for (int64_t k = 0; k < s->k; k++) sum += x[m * s->k + k] * y[n * s->k + k];
+            difference += (made[m * s->n + n] / sum - 1) / (double)(s->m * s->n);
+        }
+    assert_close(difference, 0, 1.2e-7);
     arena_free(arena);
 }
 
@@ -109,9 +136,9 @@ static void check_all(CpuLevel level)
         for (size_t d = 0; d < sizeof all_dims / sizeof *all_dims; d++) {
             check(level, all_dims[d], &all_sizes[i], BF16, BF16, false);
             check(level, all_dims[d], &all_sizes[i], BF16, F32, true);
-            if (level == CPU_AMX && i > 0) continue; /* the rest is what AVX-512 does */
             check(level, all_dims[d], &all_sizes[i], F32, F32, false);
             check(level, all_dims[d], &all_sizes[i], F32, F32, true);
+            if (level == CPU_AMX && i > 0) continue; /* the rest is what AVX-512 does */
             check(level, all_dims[d], &all_sizes[i], MIXED, BF16, false);
         }
 }
@@ -245,4 +272,33 @@ TEST(few_rows_have_the_bits_of_each_alone_amx)
 TEST(amx_products_equal_double_sums)
 {
     check_all(CPU_AMX);
+}
+
+/* Numbers of one sign hide nothing: each part of a factor that was left out would be seen. */
+TEST(amx_products_of_f32_have_all_their_digits)
+{
+    if (CPU_AMX > cpu_level_available()) test_skip("this CPU lacks the instructions");
+    const Sizes s = { 65, 49, 70 };
+    for (size_t d = 0; d < sizeof all_dims / sizeof *all_dims; d++) {
+        Arena *arena = arena_new();
+        const char *dims = all_dims[d];
+        Tensor in[] = { operand(arena, F32, dims, &s, 3), operand(arena, F32, dims + 3, &s, 2) },
+               out = operand(arena, F32, dims + 7, &s, 5);
+        for (int i = 0; i < 2; i++)
+            for (int64_t j = 0; j < tensor_count(&in[i]); j++)
+                dtype_set(F32, in[i].data, j, 1.5 + op_get(&in[i], j) / 2);
+        const Shape shapes[] = { { 2, { in[0].size[0], in[0].size[1] } },
+                                 { 2, { in[1].size[0], in[1].size[1] } } };
+        const DimSpec *spec;
+        assert_no_error(dims_parse(arena, dims, 2, shapes, &spec));
+        const bool add = false;
+        const Launch l = {
+            .dims = spec, .in = in, .out = &out, .n_in = 2, .n_out = 1, .add = &add
+        };
+        const KernelDef *k = kernel_find("contract", "cpu", CPU_AMX, &l);
+        assert_int_equal(k->level, CPU_AMX);
+        op_kernel_run(k, l, 2);
+        check_digits(dims, &s, in, &out);
+        arena_free(arena);
+    }
 }

@@ -16,7 +16,8 @@ enum {
     AMX_STEPS = 16, /* words along k of a tile */
     AMX_TILE_WORDS = MR * AMX_STEPS,
     AMX_SUM_BYTES = NR * 4, /* between its rows where it lies alone */
-    AMX_SLICE_STEPS = 128,  /* words along k for which a panel stays in the first level cache */
+    AMX_PARTS = 3,         /* of f32, whose sum is the whole: bf16 with eight of its 24 bits each */
+    AMX_SLICE_STEPS = 128, /* words along k for which a panel stays in the first level cache */
 };
 
 /* Where 16 rows of A lie: the next tile along k is `next` bytes further. */
@@ -26,10 +27,10 @@ typedef struct AmxRows {
 } AmxRows;
 
 /* Two factors that lie apart: words from one row to the next, and of A from one tile to the next
- * along k and to the 16 rows below. */
+ * along k and to the 16 rows below. `a_part`, `b_part`: of f32, words from one part to the next. */
 typedef struct AmxFactors {
     const Word *a, *b;
-    int64_t a_row, a_next, a_below, b_row;
+    int64_t a_row, a_next, a_below, b_row, a_part, b_part;
 } AmxFactors;
 
 INLINE int64_t amx_up(int64_t x)
@@ -40,7 +41,7 @@ INLINE int64_t amx_up(int64_t x)
 /* Rows of A as they lie. */
 INLINE AmxFactors amx_factors(const Word *a, int64_t a_row, const Word *b, int64_t b_row)
 {
-    return (AmxFactors){ a, b, a_row, AMX_STEPS, MR * a_row, b_row };
+    return (AmxFactors){ a, b, a_row, AMX_STEPS, MR * a_row, b_row, 0, 0 };
 }
 
 /* Without AMX nobody calls these. */
@@ -152,6 +153,56 @@ INLINE void amx_square_add(const int rows, const int columns, const AmxFactors *
         b += AMX_STEPS * f->b_row;
     }
 }
+
+INLINE void amx_take_a(const int rows, const AmxFactors *f, const Word *a)
+{
+    const int64_t bytes = f->a_row * (int64_t)sizeof(Word);
+    _tile_stream_loadd(4, a, bytes);
+    if (rows > 1) _tile_stream_loadd(5, a + f->a_below, bytes);
+}
+
+INLINE void amx_take_b(const AmxFactors *f, const Word *b)
+{
+    const int64_t bytes = f->b_row * (int64_t)sizeof(Word);
+    _tile_loadd(6, b, bytes);
+    _tile_loadd(7, b + LANES, bytes);
+}
+
+INLINE void amx_multiply(const int rows)
+{
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    if (rows > 1) _tile_dpbf16ps(2, 5, 6);
+    if (rows > 1) _tile_dpbf16ps(3, 5, 7);
+}
+
+/* The same with two tiles of columns of f32, whose factors are three parts each. Products of parts
+ * whose places add up to more than two are below 2^-24 of the whole and left out. */
+INLINE void amx_parts_add(const int rows, const AmxFactors *f, int64_t steps, Ahead *ahead,
+                          Ahead *more)
+{
+    const Word *a = f->a, *b = f->b;
+    __asm__ volatile("" ::: "memory");
+    for (int64_t k = 0; k < steps; k += AMX_STEPS) {
+        if (ahead) ahead_step(ahead);
+        if (more) ahead_step(more);
+        amx_take_b(f, b);
+        amx_take_a(rows, f, a + 2 * f->a_part);
+        amx_multiply(rows);
+        amx_take_a(rows, f, a + f->a_part);
+        amx_multiply(rows);
+        amx_take_b(f, b + f->b_part);
+        amx_multiply(rows);
+        amx_take_a(rows, f, a);
+        amx_multiply(rows);
+        amx_take_b(f, b + 2 * f->b_part);
+        amx_multiply(rows);
+        amx_take_b(f, b);
+        amx_multiply(rows);
+        a += f->a_next;
+        b += AMX_STEPS * f->b_row;
+    }
+}
 #else
 INLINE void amx_begin(void) {}
 INLINE void amx_end(void) {}
@@ -180,6 +231,11 @@ INLINE void amx_square_add(const int rows, const int columns, const AmxFactors *
                            Ahead *ahead, Ahead *more)
 {
     (void)rows, (void)columns, (void)f, (void)steps, (void)ahead, (void)more;
+}
+INLINE void amx_parts_add(const int rows, const AmxFactors *f, int64_t steps, Ahead *ahead,
+                          Ahead *more)
+{
+    (void)rows, (void)f, (void)steps, (void)ahead, (void)more;
 }
 #endif
 

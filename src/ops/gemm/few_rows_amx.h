@@ -28,7 +28,7 @@ enum {
 INLINE bool few_rows_serves(const Product *p)
 {
     const bool may_be_more = p->k >= LONG_ROW && p->m <= MORE_ROWS && p->m * p->k <= MORE_ELEMENTS;
-    return (p->m <= FEW_ROWS || may_be_more) && p->a.k_inner && p->b.k_inner;
+    return p->a.dtype == BF16 && (p->m <= FEW_ROWS || may_be_more) && p->a.k_inner && p->b.k_inner;
 }
 
 typedef struct FewRows {

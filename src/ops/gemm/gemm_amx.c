@@ -1,4 +1,4 @@
-/* gemm_amx.c - products of bf16 in tiles of AMX.
+/* gemm_amx.c - products of bf16, and of f32 in parts, in tiles of AMX.
  *
  * A tile of C is multiplied in a fraction of a microsecond, so everything else has to be near: a
  * panel of B over one slice of k lies in the first level cache while all rows of a block stream
@@ -15,6 +15,7 @@ enum {
     SQUARE_ROWS = 2 * MR,                   /* of A, and PANEL_ROWS columns: multiplied at once */
     SQUARE_SUMS = SQUARE_ROWS * PANEL_ROWS, /* floats */
     SLICE_STEPS = 256,                      /* words along k: a panel's are 32 KiB */
+    PARTS_SLICE_STEPS = 64,                 /* 24 KiB */
 };
 
 static const Machine machine = {
@@ -24,7 +25,10 @@ static const Machine machine = {
     .pairs = true,
     .block_bytes = 448 << 10,
     .panel_block_bytes = 1536 << 10,
+    .parts = AMX_PARTS,
+    .parts_block_bytes = 576 << 10,
     .most_columns = 384,
+    .parts_columns = 768,
     .good_rows = 768,
 };
 
@@ -65,9 +69,20 @@ static int64_t packed_columns(const Plan *plan)
     return plan->panels_in_place ? PANEL_ROWS : plan->columns;
 }
 
+/* Words of a part of packed panels, and of copied rows. */
+static int64_t panels_part(const Plan *plan)
+{
+    return packed_columns(plan) * pass_steps(plan);
+}
+
+static int64_t rows_part(const Plan *plan)
+{
+    return block_rows(plan) * pass_steps(plan);
+}
+
 static size_t thread_bytes(const Plan *plan)
 {
-    return sizeof(Word) * (size_t)((packed_columns(plan) + block_rows(plan)) * pass_steps(plan) +
+    return sizeof(Word) * (size_t)((panels_part(plan) + rows_part(plan)) * plan->parts +
                                    block_rows(plan) * PANEL_ROWS + 2 * SQUARE_SUMS) +
            plan->sum_bytes;
 }
@@ -80,7 +95,7 @@ static Room room_of(const Gemm *g, int thread)
                .whole = (float *)(at + thread_bytes(plan) - plan->sum_bytes) };
     r.ends = r.whole - 2 * SQUARE_SUMS;
     r.sums = r.ends - block_rows(plan) * PANEL_ROWS;
-    r.rows = r.panels + packed_columns(plan) * pass_steps(plan);
+    r.rows = r.panels + panels_part(plan) * plan->parts;
     return r;
 }
 
@@ -129,12 +144,16 @@ typedef struct Panel {
 static void take_rows(const Gemm *g, const Room *room, Block *b)
 {
     const Factor *a = &g->p.a;
-    const PackFrom from = { *a, g->p.m, g->p.k, true };
+    PackFrom from = { *a, g->p.m, g->p.k, true };
     const bool in_place =
         g->plan.rows_of_a == A_IN_PLACE && a->stride % 2 == 0 && b->steps % AMX_STEPS == 0;
     b->edge = in_place ? b->rows / SQUARE_ROWS * SQUARE_ROWS : 0;
-    if (b->edge < b->rows)
-        pack_amx_rows(&from, b->row + b->edge, b->rows - b->edge, b->step, b->steps, room->rows);
+    for (int64_t i = b->edge; i < b->rows; i += SQUARE_ROWS)
+        for (from.f.part = 0; from.f.part < g->plan.parts; from.f.part++)
+            pack_amx_rows(&from, b->row + i, b->rows - i < SQUARE_ROWS ? b->rows - i : SQUARE_ROWS,
+                          b->step, b->steps,
+                          room->rows + from.f.part * rows_part(&g->plan) +
+                              (i - b->edge) * amx_up(b->steps));
 }
 
 static AmxFactors group_of(const Gemm *g, const Room *room, const Block *b, int64_t i, int64_t from,
@@ -151,7 +170,9 @@ static AmxFactors group_of(const Gemm *g, const Room *room, const Block *b, int6
                          .a_row = AMX_STEPS,
                          .a_next = AMX_TILE_WORDS,
                          .a_below = steps * MR,
-                         .b_row = PANEL_ROWS };
+                         .b_row = PANEL_ROWS,
+                         .a_part = rows_part(&g->plan),
+                         .b_part = panels_part(&g->plan) };
 }
 
 INLINE void load_sums(bool tall, const float *from)
@@ -186,7 +207,11 @@ static void multiply_group(const Gemm *g, Room *room, const Block *b, const Pane
         load_sums(tall, sums);
     else
         amx_clear();
-    if (tall)
+    if (g->plan.parts > 1 && tall)
+        amx_parts_add(2, &x, steps, &ahead, next);
+    else if (g->plan.parts > 1)
+        amx_parts_add(1, &x, steps, &ahead, next);
+    else if (tall)
         amx_square_add(2, 2, &x, steps, &ahead, next);
     else
         amx_square_add(1, 2, &x, steps, &ahead, next);
@@ -210,15 +235,17 @@ static Ahead panel_ahead(const Block *b, const Panel *p, int64_t from, int64_t s
                     groups * (amx_up(steps) / AMX_STEPS));
 }
 
-static void multiply_panel(const Gemm *g, Room *room, const Block *b, const Panel *p)
+/* `more` is asked for meanwhile. */
+static void multiply_panel(const Gemm *g, Room *room, const Block *b, const Panel *p, Ahead *more)
 {
-    const int64_t n = (b->steps + SLICE_STEPS - 1) / SLICE_STEPS;
+    const int64_t longest = g->plan.parts > 1 ? PARTS_SLICE_STEPS : SLICE_STEPS,
+                  n = (b->steps + longest - 1) / longest;
     const int64_t most = amx_up((b->steps + n - 1) / n);
     for (int64_t from = 0; from < b->steps; from += most) {
         const int64_t steps = b->steps - from < most ? b->steps - from : most;
         Ahead next = panel_ahead(b, p, from, steps);
         for (int64_t i = 0; i < b->rows; i += SQUARE_ROWS)
-            multiply_group(g, room, b, p, i, from, steps, &next);
+            multiply_group(g, room, b, p, i, from, steps, p->streams ? &next : more);
     }
 }
 
@@ -232,16 +259,19 @@ static Word *packed_panel(const Gemm *g, const Room *room, int64_t j, int64_t st
     return g->plan.panels_in_place ? room->panels : room->panels + j * amx_up(steps);
 }
 
-/* Packs what of a rectangle's panels of B cannot be read in place, for one pass. */
-static void take_panels(const Gemm *g, const Room *room, const Rectangle *r, int64_t step,
-                        int64_t steps)
+/* Packs a panel of B that cannot be read in place, for one pass. */
+static void take_panel(const Gemm *g, const Room *room, const Rectangle *r, int64_t j, int64_t step,
+                       int64_t steps)
 {
-    const PackFrom from = { g->p.b, g->p.n, g->p.k, true };
-    for (int64_t j = 0; j < r->n_columns; j += PANEL_ROWS)
-        if (!panel_in_place(g, r->column + j))
-            pack_amx_columns(&from, r->column + j,
-                             r->n_columns - j < PANEL_ROWS ? r->n_columns - j : PANEL_ROWS, step,
-                             steps, packed_panel(g, room, j, steps));
+    const int64_t at_once = g->plan.parts > 1 ? PARTS_SLICE_STEPS : steps;
+    PackFrom from = { g->p.b, g->p.n, g->p.k, true };
+    const int64_t columns = r->n_columns - j < PANEL_ROWS ? r->n_columns - j : PANEL_ROWS;
+    for (int64_t k = 0; k < steps; k += at_once)
+        for (from.f.part = 0; from.f.part < g->plan.parts; from.f.part++)
+            pack_amx_columns(&from, r->column + j, columns, step + k,
+                             steps - k < at_once ? steps - k : at_once,
+                             packed_panel(g, room, j, steps) + k * PANEL_ROWS +
+                                 from.f.part * panels_part(&g->plan));
 }
 
 static Panel panel_of(const Gemm *g, const Room *room, const Rectangle *r, int64_t j, int64_t step,
@@ -256,6 +286,51 @@ static Panel panel_of(const Gemm *g, const Room *room, const Rectangle *r, int64
                     .streams = in_place && r->n_columns - j >= 2 * PANEL_ROWS };
 }
 
+/* What the panel from column j on is packed from, in so many calls. */
+static Ahead source_ahead(const Gemm *g, const Rectangle *r, int64_t j, int64_t step, int64_t steps,
+                          int64_t calls)
+{
+    const Factor *b = &g->p.b;
+    const int64_t size = (int64_t)dtype_size(b->dtype), column = r->column + j,
+                  columns = r->n_columns - j < PANEL_ROWS ? r->n_columns - j : PANEL_ROWS,
+                  left = g->p.k - 2 * step, k = left < 2 * steps ? left : 2 * steps;
+    const char *data = b->data;
+    if (columns <= 0) return (Ahead){ 0 };
+    if (b->in_panels)
+        return ahead_of(data + (column * g->p.k + 2 * step * columns) * size, 0, k * columns * size,
+                        1, calls);
+    if (b->k_inner)
+        return ahead_of(data + (column * b->stride + 2 * step) * size, b->stride * size, k * size,
+                        columns, calls);
+    return ahead_of(data + (2 * step * b->stride + column) * size, b->stride * size, columns * size,
+                    k, calls);
+}
+
+static void take_panels(const Gemm *g, const Room *room, const Rectangle *r, int64_t step,
+                        int64_t steps)
+{
+    for (int64_t j = 0; j < r->n_columns; j += PANEL_ROWS)
+        if (!panel_in_place(g, r->column + j)) take_panel(g, room, r, j, step, steps);
+}
+
+/* A block with all panels. Those of f32 are taken apart as the first block meets them, and what the
+ * next one is made of is asked for meanwhile. */
+static void multiply_block(const Gemm *g, Room *room, const Block *b, const Rectangle *r,
+                           bool is_first)
+{
+    const int64_t groups = (b->rows + SQUARE_ROWS - 1) / SQUARE_ROWS,
+                  calls = groups * (amx_up(b->steps) / AMX_STEPS);
+    for (int64_t j = 0; j < r->n_columns; j += PANEL_ROWS) {
+        Ahead next = { 0 };
+        if (is_first && g->plan.parts > 1) {
+            take_panel(g, room, r, j, b->step, b->steps);
+            next = source_ahead(g, r, j + PANEL_ROWS, b->step, b->steps, calls);
+        }
+        const Panel p = panel_of(g, room, r, j, b->step, b->steps);
+        multiply_panel(g, room, b, &p, &next);
+    }
+}
+
 static void multiply_rectangle(const Gemm *g, int thread, const Rectangle *r, Target t)
 {
     const Plan *plan = &g->plan;
@@ -265,7 +340,7 @@ static void multiply_rectangle(const Gemm *g, int thread, const Rectangle *r, Ta
     amx_begin();
     for (int64_t step = r->from; step < r->to; step += plan->pass) {
         const int64_t steps = r->to - step < plan->pass ? r->to - step : plan->pass;
-        take_panels(g, &room, r, step, steps);
+        if (plan->parts == 1) take_panels(g, &room, r, step, steps);
         const bool adds = r->add || step > r->from;
         Block b = { .step = step,
                     .steps = steps,
@@ -278,10 +353,7 @@ static void multiply_rectangle(const Gemm *g, int thread, const Rectangle *r, Ta
             b.c = t;
             b.c.c = (char *)t.c + i * t.stride * (int64_t)dtype_size(t.dtype);
             take_rows(g, &room, &b);
-            for (int64_t j = 0; j < r->n_columns; j += PANEL_ROWS) {
-                const Panel p = panel_of(g, &room, r, j, step, steps);
-                multiply_panel(g, &room, &b, &p);
-            }
+            multiply_block(g, &room, &b, r, i == 0);
         }
         finish(&room.before); /* before the next pass adds to it */
     }
@@ -289,19 +361,33 @@ static void multiply_rectangle(const Gemm *g, int thread, const Rectangle *r, Ta
     if (plan->through_f32) round_rows(room.whole, r->n_rows, r->n_columns, &result);
 }
 
-static bool factors_fit(const Launch *l)
+/* f32 in parts: with rows enough to pay for taking the other factor apart, and no tile mostly
+ * empty.
+ */
+enum { PARTS_ROWS = 48, PARTS_COLUMNS = 16, PARTS_ALONG_K = 32 };
+
+static bool product_fits(const Product *p)
 {
-    return l->in[0].dtype == BF16 && l->in[1].dtype == BF16 && floats_fit(l);
+    if (p->a.dtype != p->b.dtype) return false;
+    return p->a.dtype == BF16 ||
+           (p->m > PARTS_ROWS && p->n >= PARTS_COLUMNS && p->k >= PARTS_ALONG_K);
 }
 
 const KernelDef gemm_amx[] = {
     { "grouped_linear", "cpu", "bf16 bf16 i32>any", CPU_AMX, run_grouped_linear, grouped_scratch,
       grouped_serves },
+    { "grouped_linear", "cpu", "f32 f32 i32>any", CPU_AMX, run_grouped_linear, grouped_scratch,
+      grouped_serves },
     { "grouped_outer", "cpu", "bf16 bf16 i32>any", CPU_AMX, run_grouped_outer, grouped_scratch,
+      grouped_serves },
+    { "grouped_outer", "cpu", "f32 f32 i32>any", CPU_AMX, run_grouped_outer, grouped_scratch,
       grouped_serves },
     { "contract", "cpu", "bf16 bf16>any", CPU_AMX, run_contract, contract_scratch,
       contract_serves },
+    { "contract", "cpu", "f32 f32>any", CPU_AMX, run_contract, contract_scratch, contract_serves },
     { "contract_panels", "cpu", "bf16 bf16>any", CPU_AMX, run_contract_panels, panels_scratch,
+      panels_serve },
+    { "contract_panels", "cpu", "f32 f32>any", CPU_AMX, run_contract_panels, panels_scratch,
       panels_serve },
     { "gather_contract", "cpu", "*", CPU_AMX, run_gather_contract, pieces_scratch, pieces_serve },
     { "contract_scatter", "cpu", "*", CPU_AMX, run_contract_scatter, pieces_scratch, pieces_serve },

@@ -20,9 +20,55 @@ INLINE int64_t pack_rows_words(int64_t steps)
     return steps * MR + LANES;
 }
 
+/* bf16 as floats: those of the low halves of words, and of the high ones. */
+INLINE Vec pack_low(Vec pairs)
+{
+    return vec_of_bits(vec_bits(pairs) << 16);
+}
+
+INLINE Vec pack_high(Vec pairs)
+{
+    return vec_of_bits(vec_bits(pairs) & vec_int_set(-65536));
+}
+
+/* Floats less the parts of them that come before this one, which is what bf16 holds of them if the
+ * rest is cut off. All three parts together are the whole: each has eight of its 24 bits. */
+INLINE Vec pack_from_part(int part, Vec x)
+{
+    for (int i = 0; i < part; i++) x -= pack_high(x);
+    return x;
+}
+
+/* The upper halves of both as pairs: (even[0], odd[0]), (even[1], odd[1]) ... */
+INLINE Vec pack_joined(Vec even, Vec odd)
+{
+    typedef uint32_t Bits __attribute__((vector_size(sizeof(Vec))));
+    return (Vec)((Bits)even >> 16 | ((Bits)odd & 0xffff0000));
+}
+
+/* The part of 2 LANES floats that follow each other. */
+INLINE Vec pack_run(int part, Vec first, Vec second)
+{
+    return vec_round_run(pack_high(pack_from_part(part, first)),
+                         pack_high(pack_from_part(part, second)));
+}
+
+/* Elements along the rows of a factor in f32 without k_inner, 0 beyond its k. */
+INLINE Vec pack_floats(const PackFrom *s, int64_t row, int64_t k, int64_t n)
+{
+    return k < s->k ? vec_get(F32, s->f.data, k * s->f.stride + row, n) : vec_set(0);
+}
+
 /* `n` words along k from (row, step) of a factor with k_inner. */
 INLINE Vec pack_along_k(const PackFrom *s, int64_t row, int64_t step, int64_t n)
 {
+    if (s->f.dtype == F32 && s->pairs) {
+        const float *at = (const float *)s->f.data + row * s->f.stride + 2 * step;
+        const int64_t left = s->k - 2 * step, there = left < 2 * n ? left : 2 * n;
+        if (there >= 2 * LANES) return pack_run(s->f.part, vec_load(at), vec_load(at + LANES));
+        return pack_run(s->f.part, vec_get(F32, at, 0, there < LANES ? there : LANES),
+                        there > LANES ? vec_get(F32, at, LANES, there - LANES) : vec_set(0));
+    }
     if (s->f.dtype == F32) return vec_get(F32, s->f.data, row * s->f.stride + step, n);
     const bf16 *p = (const bf16 *)s->f.data + row * s->f.stride;
     if (!s->pairs) return vec_get(BF16, p, step, n);
@@ -47,22 +93,19 @@ INLINE const Word *pack_panel_words(const PackFrom *s, int64_t first, int64_t st
     return panel + (two && !s->pairs ? step / 2 : step) * pack_panel_rows(s, first);
 }
 
-/* bf16 as floats: those of the low halves of words, and of the high ones. */
-INLINE Vec pack_low(Vec pairs)
-{
-    return vec_of_bits(vec_bits(pairs) << 16);
-}
-
-INLINE Vec pack_high(Vec pairs)
-{
-    return vec_of_bits(vec_bits(pairs) & vec_int_set(-65536));
-}
-
 /* `n` words along the rows from (row, step) of a factor in panels; they lie in one of them. */
 INLINE Vec pack_from_panels(const PackFrom *s, int64_t row, int64_t step, int64_t n)
 {
     if (n <= 0) return vec_set(0);
     const int64_t first = row / PANEL_ROWS * PANEL_ROWS;
+    if (s->f.dtype == F32 && s->pairs) {
+        const Word *even = pack_panel_words(s, first, 2 * step) + row - first,
+                   *odd = even + pack_panel_rows(s, first);
+        const int64_t there = n < LANES ? n : LANES;
+        const bool two = 2 * step + 1 < s->k;
+        return pack_joined(pack_from_part(s->f.part, vec_load_n(even, there)),
+                           pack_from_part(s->f.part, two ? vec_load_n(odd, there) : vec_set(0)));
+    }
     const Word *at = pack_panel_words(s, first, step) + row - first;
     const Vec v = n >= LANES ? vec_load(at) : vec_load_n(at, n);
     if (s->f.dtype == F32 || s->pairs) return v;
@@ -72,6 +115,9 @@ INLINE Vec pack_from_panels(const PackFrom *s, int64_t row, int64_t step, int64_
 /* `n` words along the rows from (row, step) of a factor without k_inner. */
 INLINE Vec pack_along_rows(const PackFrom *s, int64_t row, int64_t step, int64_t n)
 {
+    if (s->f.dtype == F32 && s->pairs)
+        return pack_joined(pack_from_part(s->f.part, pack_floats(s, row, 2 * step, n)),
+                           pack_from_part(s->f.part, pack_floats(s, row, 2 * step + 1, n)));
     if (s->f.dtype == F32) return vec_get(F32, s->f.data, step * s->f.stride + row, n);
     const bf16 *p = (const bf16 *)s->f.data;
     if (!s->pairs) return vec_get(BF16, p, step * s->f.stride + row, n);
@@ -135,17 +181,25 @@ INLINE void pack_panel_copy(const PackFrom *s, int64_t row, int64_t rows, int64_
                             int64_t steps, int64_t width, Word *to)
 {
     enum { AT_ONCE = NV <= PANEL_ROWS / LANES ? NV * LANES : PANEL_ROWS };
-    const bool widens = s->f.dtype == BF16 && !s->pairs;
+    const bool widens = s->f.dtype == BF16 && !s->pairs, in_parts = s->f.dtype == F32 && s->pairs;
     for (int64_t j = 0; j < width; j += AT_ONCE) {
         const int64_t first = (row + j) / PANEL_ROWS * PANEL_ROWS;
         const bool whole = j + AT_ONCE <= rows && pack_panel_rows(s, first) == PANEL_ROWS;
-        const Word *at = whole ? pack_panel_words(s, first, step) + row + j - first : NULL;
+        const Word *at =
+            whole ? pack_panel_words(s, first, in_parts ? 2 * step : step) + row + j - first : NULL;
         Word *out = to + j;
         int64_t k = 0;
-        if (whole && !widens) {
+        if (whole && !widens && !in_parts) {
             for (; k < steps; k++, at += PANEL_ROWS, out += width)
 #pragma GCC unroll 4
                 for (int v = 0; v < AT_ONCE; v += LANES) vec_store(out + v, vec_load(at + v));
+        } else if (whole && in_parts) {
+            for (; k < steps && 2 * (step + k) + 1 < s->k; k++, at += 2 * PANEL_ROWS, out += width)
+#pragma GCC unroll 4
+                for (int v = 0; v < AT_ONCE; v += LANES)
+                    vec_store(out + v, pack_joined(pack_from_part(s->f.part, vec_load(at + v)),
+                                                   pack_from_part(s->f.part,
+                                                                  vec_load(at + PANEL_ROWS + v))));
         } else if (whole && step % 2 == 0) {
             for (; k + 2 <= steps; k += 2, at += PANEL_ROWS, out += 2 * width)
 #pragma GCC unroll 4
@@ -175,7 +229,7 @@ INLINE void pack_columns(const PackFrom *s, int64_t row, int64_t rows, int64_t s
             const int64_t more = rows - j - LANES;
             for (int64_t k = 0; k < steps; k++) {
                 Word *at = to + k * width + j;
-                pack_rows_fetch(s, row + j, step + k + PACK_ROWS_AHEAD);
+                if (s->f.dtype == BF16) pack_rows_fetch(s, row + j, step + k + PACK_ROWS_AHEAD);
                 vec_store(at, pack_along_rows(s, row + j, step + k, n));
                 vec_store(at + LANES, pack_along_rows(s, row + j + LANES, step + k,
                                                       more < 0       ? 0

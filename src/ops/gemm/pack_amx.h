@@ -44,9 +44,10 @@ INLINE void pack_amx_turned(const PackFrom *s, int64_t row, int64_t rows, int64_
  */
 INLINE void pack_amx_fetch(const PackFrom *s, int64_t row, int64_t step)
 {
-    const bf16 *at = (const bf16 *)s->f.data + 2 * step * s->f.stride + row;
+    const int64_t size = (int64_t)dtype_size(s->f.dtype), apart = size * s->f.stride;
+    const char *at = (const char *)s->f.data + 2 * step * apart + row * size;
 #pragma GCC unroll 8
-    for (int k = 0; k < 2 * LANES; k++, at += s->f.stride) __builtin_prefetch(at);
+    for (int k = 0; k < 2 * LANES; k++, at += apart) __builtin_prefetch(at);
 }
 
 /* Rows [row, row + rows) of A tile by tile: all tiles of 16 rows, then those of the next. */
@@ -57,7 +58,7 @@ INLINE void pack_amx_rows(const PackFrom *s, int64_t row, int64_t rows, int64_t 
         const int64_t beside = amx_up(steps) * MR;
         for (int64_t i = 0; i < rows; i += 2 * MR, to += 2 * beside)
             for (int64_t k = 0; k < steps; k += AMX_STEPS) {
-                if (s->f.dtype == BF16) pack_amx_fetch(s, row + i, step + k + AMX_STEPS);
+                pack_amx_fetch(s, row + i, step + k + AMX_STEPS);
                 pack_amx_turned(s, row + i, rows - i, step + k, steps - k, to + k * MR);
                 if (rows - i > MR)
                     pack_amx_turned(s, row + i + MR, rows - i - MR, step + k, steps - k,

@@ -10,15 +10,19 @@ typedef enum RowsOfA { A_IN_PLACE, A_COPIED, A_PACKED } RowsOfA;
 typedef struct Machine {
     int tile_rows, tile_columns, lanes;
     bool pairs;                /* bf16 are multiplied in pairs */
+    int parts;                 /* of f32, in bf16, if these are multiplied in its place; or 0 */
     int64_t block_bytes;       /* of A, to stay in the second level cache */
     int64_t panel_block_bytes; /* the same where weights in panels are read in place; or 0 */
-    int64_t most_columns; /* of a task: packed B of a task is at most MAX_PASS * that many words */
-    int64_t good_rows;    /* of a task, to make packing B worth while */
+    int64_t parts_block_bytes; /* and of parts */
+    int64_t most_columns;  /* of a task: packed B of a task is at most MAX_PASS * that many words */
+    int64_t parts_columns; /* the same of parts, which have shorter passes */
+    int64_t good_rows;     /* of a task, to make packing B worth while */
 } Machine;
 
 /* Lengths along k are in steps of one word: a float or a pair of bf16. */
 typedef struct Plan {
     bool pairs;
+    int parts; /* of each factor: 1, or those of f32 */
     RowsOfA rows_of_a;
     int64_t steps;             /* all of k */
     int64_t pass;              /* steps for which B is packed at a time */

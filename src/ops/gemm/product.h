@@ -5,12 +5,14 @@
 
 /* Rows are those of A (m) or the columns of C (n, for B). Element (row, k) lies at row * stride + k
  * if `k_inner`, else at k * stride + row. Strides count elements. B may be `in_panels`
- * (ops/panels.h) instead, whose stride is k. */
+ * (ops/panels.h) instead, whose stride is k. `part`: of f32 as pairs, which of its parts in bf16.
+ */
 typedef struct Factor {
     const void *data;
     int64_t stride;
     Dtype dtype;
     bool k_inner, in_panels;
+    int part;
 } Factor;
 
 typedef struct Product {

@@ -1,7 +1,7 @@
 /* rows.h - the rows of the kernel table: whatever ops are made of matrix products.
  *
  * Who includes this has defined how one product is made (`multiply`), the scratch that it takes
- * (`multiply_scratch`), and for which dtypes (`factors_fit`, of the operands of a launch). */
+ * (`multiply_scratch`), and for which of floats (`product_fits`). */
 #ifndef OPS_GEMM_ROWS_H
 #define OPS_GEMM_ROWS_H
 #include "base/thread.h"
@@ -11,12 +11,13 @@
 #include "ops/grouped_linear.h"
 #include "ops/kernels.h"
 #include "ops/panels.h"
+#include "ops/vector/chunks.h"
 #include "tensor/dtype.h"
 #include <string.h>
 
 static void multiply(const Product *p, void *scratch, struct Pool *pool);
 static size_t multiply_scratch(const Product *p, int n_threads);
-static bool factors_fit(const Launch *l);
+static bool product_fits(const Product *p);
 
 static int run_contract(const Launch *l)
 {
@@ -39,7 +40,8 @@ static bool contract_serves(const Launch *l)
 {
     Product p;
     bool empty = tensor_count(&l->in[0]) == 0 || tensor_count(&l->in[1]) == 0;
-    return !empty && factors_fit(l) && product_of(l, &p) && !(p.add && p.c_dtype != F32);
+    return !empty && floats_fit(l) && product_of(l, &p) && product_fits(&p) &&
+           !(p.add && p.c_dtype != F32);
 }
 
 /* ---- products with weights in panels (ops/panels.h) ---- */
@@ -76,7 +78,8 @@ static bool panels_serve(const Launch *l)
 {
     const bool pairs = ((const Panels *)l->attrs)->pairs;
     const bool empty = tensor_count(&l->in[0]) == 0 || tensor_count(&l->in[1]) == 0;
-    return !empty && factors_fit(l) && l->in[1].dtype == (pairs ? BF16 : F32);
+    const Product p = of_panels(l);
+    return !empty && floats_fit(l) && product_fits(&p) && p.b.dtype == (pairs ? BF16 : F32);
 }
 
 /* ---- products in pieces that travel between ranks (ops/contract_pieces.h) ---- */
@@ -208,8 +211,13 @@ static size_t grouped_scratch(const Launch *l, int n_threads)
 static bool grouped_serves(const Launch *l)
 {
     const bool is_outer = l->dims->in[1].dim[0].n == 1;
-    return factors_fit(l) && tensor_count(&l->in[0]) > 0 && tensor_count(&l->in[1]) > 0 &&
-           !(is_outer && l->out[0].dtype != F32);
+    const int64_t experts = is_outer ? l->out[0].size[0] : l->in[1].size[0];
+    if (!floats_fit(l) || tensor_count(&l->in[0]) == 0 || tensor_count(&l->in[1]) == 0 ||
+        (is_outer && l->out[0].dtype != F32))
+        return false;
+    Product p = of_all_rows(l, is_outer); /* those of an expert, on average */
+    *(is_outer ? &p.k : &p.m) /= experts;
+    return product_fits(&p);
 }
 
 #endif

@@ -131,6 +131,14 @@ INLINE Vec vec_round_pairs(Vec even, Vec odd)
     return vec_pairs(rows[0], rows[1]);
 }
 
+INLINE Vec vec_round_run(Vec first, Vec second)
+{
+    bf16 both[2 * LANES];
+    vec_store_bf16(both, first);
+    vec_store_bf16(both + LANES, second);
+    return vec_load((const Word *)both);
+}
+
 INLINE Vec vec_max(Vec a, Vec b)
 {
     return _mm256_max_ps(a, b);

@@ -89,6 +89,12 @@ INLINE Vec vec_round_pairs(Vec even, Vec odd)
     return (Vec)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(odd, even));
 }
 
+/* 2 LANES floats that follow each other, as rounded pairs of neighbours. */
+INLINE Vec vec_round_run(Vec first, Vec second)
+{
+    return (Vec)(__m512i)_mm512_cvtne2ps_pbh(second, first);
+}
+
 /* c + the product of the even plus the product of the odd bf16 in each 32 bits. */
 INLINE Vec vec_dot_pairs(Vec a, Vec b, Vec c)
 {
@@ -113,6 +119,12 @@ INLINE Vec vec_round_pairs(Vec even, Vec odd)
 {
     return (Vec)_mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(vec_round_high(even), 16),
                                         vec_round_high(odd));
+}
+
+INLINE Vec vec_round_run(Vec first, Vec second)
+{
+    return (Vec)_mm512_inserti64x4(_mm512_castsi256_si512(vec_round_bf16(first)),
+                                   vec_round_bf16(second), 1);
 }
 #endif
 
