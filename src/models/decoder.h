@@ -145,6 +145,15 @@ typedef struct ShortConv {
     bool bias;     /* of products and of the convolution */
 } ShortConv;
 
+/* Heads come in pairs of neighbours, of queries and of keys and values: what the second of two
+ * queries sees is taken off what the first sees, times a number of the block, and both read the
+ * values of both heads, side by side (Ye et al. 2024, Differential Transformer;
+ * models/decoder_differential.c). */
+typedef struct Differential {
+    double std;       /* that the vectors begin with which make this number */
+    const Norm *norm; /* of what each pair gives, without weights; there always */
+} Differential;
+
 /* Further blocks, each with the stream of the one before and the embedding of one token more,
  * predict the tokens after the next one while the model is trained (Multi-Token Prediction,
  * DeepSeek-AI 2024). */
@@ -210,6 +219,7 @@ typedef struct Decoder {
                          training keeps */
     AttentionGate attention_gate;
     bool attention_sinks; /* each query head has a learned logit in its softmax that has no value */
+    const Differential *differential; /* NULL: each head counts by itself */
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
                              else each query head has a key head, and rope turns `turning` */
     const SparseAttention *sparse;      /* of latent attention with a query_rank; NULL: a token sees

@@ -114,10 +114,22 @@ int64_t decoder_key_heads(int64_t n, int64_t readers, int64_t ranks)
     return ranks > n && ranks % n == 0 && readers % ranks == 0 ? ranks : n;
 }
 
+/* So many neighbouring heads of keys are one to the op, as wide as all of them. */
+static int64_t joined(const Decoder *d)
+{
+    return d->differential ? 2 : 1;
+}
+
 /* Ranks that share matrices have a head of keys each. */
 static int64_t key_heads(const Build *b, int64_t n)
 {
-    return decoder_key_heads(n, b->d->n_head_q, decoder_ranks(b, MESH_TP));
+    return decoder_key_heads(n, b->d->n_head_q / joined(b->d), decoder_ranks(b, MESH_TP));
+}
+
+/* Of a block, as the op has them. */
+static int64_t key_heads_of(const Build *b, const DecoderLayer *layer)
+{
+    return key_heads(b, decoder_key_heads_of(b->d, layer) / joined(b->d));
 }
 
 /* Heads of keys or values [b s g d], as n. */
@@ -159,7 +171,8 @@ double decoder_attention_scale(const Decoder *d)
 /* 0: the usual one of heads that are not widened */
 static double score_scale(const Decoder *d, const DecoderLayer *layer)
 {
-    if (!d->scale_by_layer && !d->latent && !d->value_width) return d->attention_scale;
+    const bool usual = !d->scale_by_layer && !d->latent && !d->value_width && !d->differential;
+    if (usual) return d->attention_scale;
     return decoder_attention_scale(d) / (d->scale_by_layer ? (double)(layer - d->layer + 1) : 1);
 }
 
@@ -169,8 +182,9 @@ static Value *gated(Build *b, Value *o, Value *x)
     const Decoder *d = b->d;
     Graph *g = b->g;
     const bool of_heads = d->attention_gate == GATE_HEAD;
-    const Linear gates = { of_heads ? d->n_head_q : value_width(o) * d->n_head_q, "heads", "embed",
-                           false, ROLE_LINEAR };
+    const int64_t n = o->dim[2].size * o->dim[3].size;
+    const Linear gates = { of_heads ? n : n * value_width(o), "heads", "embed", false,
+                           ROLE_LINEAR };
     if (d->attention_gate == GATE_NONE) return reshape(g, "bsgrd->bs(grd)", NULL, o);
     Value *gate = linear(g, "g_attn", x, &gates);
     if (of_heads) {
@@ -226,14 +240,14 @@ static int64_t value_width_of(const Decoder *d, const DecoderLayer *layer)
 static Value *widened(Build *b, const DecoderLayer *layer, Value *x)
 {
     const int64_t keys = decoder_head_width_of(b->d, layer), values = value_width_of(b->d, layer),
-                  width = keys > values ? keys : values;
+                  width = joined(b->d) * (keys > values ? keys : values);
     return value_width(x) == width ? x : pad_features(b->g, x, width);
 }
 
 /* What is of values in what heads give. */
 static Value *narrowed(Build *b, const DecoderLayer *layer, Value *o)
 {
-    const int64_t width = value_width_of(b->d, layer);
+    const int64_t width = joined(b->d) * value_width_of(b->d, layer);
     return value_width(o) == width ? o : slice_features(b->g, o, 0, width);
 }
 
@@ -249,7 +263,7 @@ static Heads heads_of(Build *b, const DecoderLayer *layer, Value *x, const Linea
     const int64_t width = decoder_head_width_of(b->d, layer),
                   own_keys = decoder_key_heads_of(b->d, layer);
     const char *groups = arena_printf(g->arena, "d=%lld g=%lld", (long long)width,
-                                      (long long)key_heads(b, own_keys));
+                                      (long long)key_heads_of(b, layer));
     const char *sizes =
         arena_printf(g->arena, "d=%lld g=%lld", (long long)width, (long long)own_keys);
     const char *of_values = arena_printf(
@@ -275,7 +289,7 @@ static void turn(Build *b, const DecoderLayer *layer, Heads *h)
 static KeysValues keys_and_values(Build *b, const DecoderLayer *layer, const Heads *h)
 {
     const Decoder *d = b->d;
-    const int64_t n = key_heads(b, decoder_key_heads_of(d, layer));
+    const int64_t n = key_heads_of(b, layer);
     KeysValues kv, all;
     if (layer->shared_kv)
         kv = b->made[decoder_keys_of(d, layer) - d->layer];
@@ -293,7 +307,7 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
     const Decoder *d = b->d;
     const int64_t width = decoder_head_width_of(d, layer),
                   own_keys = decoder_key_heads_of(d, layer);
-    const char *axis = key_heads(b, own_keys) == own_keys ? "heads" : NULL;
+    const char *axis = key_heads_of(b, layer) * joined(d) == own_keys ? "heads" : NULL;
     const Linear queries = { width * d->n_head_q, "heads", "embed", d->qkv_bias, ROLE_LINEAR },
                  keys = { width * own_keys, axis, "embed", d->qkv_bias, ROLE_LINEAR },
                  values = { value_width_of(d, layer) * own_keys, axis, "embed", d->qkv_bias,
@@ -305,10 +319,15 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
         if (h.k) h.k = head_norm(b, layer, "k_norm", h.k, keys.width, keys.axis);
     }
     if (d->qk_norm_before_rope) turn(b, layer, &h);
+    if (d->differential) {
+        h.q = differential_queries(b, h.q);
+        if (h.k) h.k = differential_keys(b, h.k), h.v = differential_keys(b, h.v);
+    }
     h.q = widened(b, layer, h.q);
     if (h.k) h.k = widened(b, layer, h.k), h.v = widened(b, layer, h.v);
     const KeysValues kv = keys_and_values(b, layer, &h);
-    return narrowed(b, layer, attended(b, layer, h.q, kv.k, kv.v, NULL, attrs));
+    Value *o = narrowed(b, layer, attended(b, layer, h.q, kv.k, kv.v, NULL, attrs));
+    return d->differential ? differential_heads(b, layer, o) : o;
 }
 
 static Value *latent_scaled(Graph *g, Value *x, double factor)

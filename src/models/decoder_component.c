@@ -94,6 +94,10 @@ static const Field multi_token_fields[] = {
     FIELD_BOOL(MultiToken, behind_norm, "false", "blocks read the stream behind the norm in front of the head, as the weights of DeepSeek V3 want it; exports have the blocks then"),
     { 0 },
 };
+static const Field differential_fields[] = {
+    FIELD_FLOAT(Differential, std, "0.1", 0, INFINITY, "that four learned vectors of each block begin with, which make the share"),
+    { 0 },
+};
 static const Field per_layer_fields[] = {
     FIELD_INT(PerLayerSettings, width, NULL, 1, MOST, "of the vector of a token in a block"),
     FIELD_INT(PerLayerSettings, vocab_size, "null", 1, MOST, "rows of the table; null: as the model's"),
@@ -184,6 +188,7 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
     FIELD_STRUCT(DecoderSettings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
     FIELD_STRUCTS(DecoderSettings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
+    FIELD_STRUCT(DecoderSettings, differential, Differential, differential_fields, "null", "heads come in pairs of neighbours: a share of what the second sees is taken off what the first sees, and both read the values of both (Differential Transformer); null: each head counts by itself"),
     FIELD_STRUCT(DecoderSettings, latent, LatentSettings, latent_settings, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
     FIELD_STRUCT(DecoderSettings, sparse_attention, SparseSettings, sparse_settings, "null", "DeepSeek Sparse Attention, of latent: a token sees the tokens that an indexer scores highest; null: all earlier ones"),
     FIELD_STRUCT(DecoderSettings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
@@ -222,6 +227,15 @@ static const Norm *without_weight(Arena *a, const Norm *usual)
 static const Norm *value_norm_of(Arena *a, const DecoderSettings *s, int64_t width)
 {
     return s->value_norm ? without_weight(a, norm_of(a, s, width, true)) : NULL;
+}
+
+/* `width`: of what a pair gives. */
+static const Differential *differential_of(Arena *a, const DecoderSettings *s, int64_t width)
+{
+    if (!s->differential) return NULL;
+    Differential *x = arena_copy(a, s->differential, sizeof *x);
+    x->norm = without_weight(a, norm_of(a, s, width, true));
+    return x;
 }
 
 static const Norm *qk_norm_of(Arena *a, const DecoderSettings *s, int64_t width, bool wanted)
@@ -347,6 +361,7 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->qk_norm = qk_norm_of(a, s, width, by_head);
     d->qk_norm_width = qk_norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH);
     d->value_norm = value_norm_of(a, s, d->value_width ? d->value_width : width);
+    d->differential = differential_of(a, s, 2 * (d->value_width ? d->value_width : width));
     if (s->latent) d->latent = latent_settings_make(a, s->latent, d->head_norm);
     if (s->sparse_attention) d->sparse = sparse_settings_make(a, s->sparse_attention);
     d->linear = linear_of(a, s);

@@ -249,6 +249,13 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     return e;
 }
 
+static const char *differentials(Arena *a, const Differential *x, const Differential *y)
+{
+    if (!x || !y) return flag(a, "differential attention", x, y);
+    const char *e = norms(a, "norm of pairs of heads", x->norm, y->norm);
+    return e ? e : number(a, "std of what the share of second heads begins with", x->std, y->std);
+}
+
 static bool any_layer(const Decoder *d, bool (*is)(const DecoderLayer *))
 {
     bool any = false;
@@ -324,6 +331,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
         e = arena_printf(a, "gate of attention: %s instead of %s",
                          attention_gates[x->attention_gate], attention_gates[y->attention_gate]);
     if (!e) e = flag(a, "attention sinks", x->attention_sinks, y->attention_sinks);
+    if (!e) e = differentials(a, x->differential, y->differential);
     if (!e) e = latents(a, x->latent, y->latent);
     if (!e) e = sparse_attentions(a, x->sparse, y->sparse);
     if (!e) e = linears(a, x->linear, y->linear);

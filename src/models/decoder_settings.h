@@ -51,6 +51,7 @@ typedef struct DecoderSettings {
     bool qk_norm_before_rope, qk_norm_weight, qk_norm_bias;
     const RopeScaling *rope;
     LayerList layers;
+    const Differential *differential;
     const LatentSettings *latent;
     const SparseSettings *sparse_attention;
     const LinearSettings *linear_attention;

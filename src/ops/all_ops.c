@@ -27,7 +27,7 @@
     OPS(select_keys) KERNELS(select_keys) OPS(selected_attention) KERNELS(selected_attention) \
     OPS(cache_write) KERNELS(cache_write) \
     OPS(causal_conv) KERNELS(causal_conv) OPS(delta_gates) KERNELS(delta_gates) OPS(fixed_decays) KERNELS(fixed_decays) OPS(gated_delta) KERNELS(gated_delta) KERNELS(gated_delta_grad) \
-    OPS(scale_heads) KERNELS(scale_heads) \
+    OPS(scale_heads) KERNELS(scale_heads) OPS(exp_dot) \
     OPS(selective_scan) KERNELS(selective_scan) KERNELS(selective_scan_grad) \
     OPS(dropout) KERNELS(dropout) \
     OPS(cross_entropy) KERNELS(cross_entropy) \

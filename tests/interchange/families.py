@@ -105,6 +105,8 @@ FAMILIES = {
     "gpt_neox_serial": ("GPTNeoX", NEOX | dict(use_parallel_residual=False, attention_bias=False, rotary_pct=0.5, rotary_emb_base=500)),
     "gpt_neox_japanese": ("GPTNeoXJapanese", FALCON | dict(attention_dropout=0.0)),
     "gpt_neox_japanese_untied": ("GPTNeoXJapanese", FALCON | dict(attention_dropout=0.0, intermediate_multiple_size=2, rotary_pct=0.5, rotary_emb_base=500, tie_word_embeddings=False)),
+    "diffllama": ("DiffLlama", LLAMA | dict(attention_bias=True)),
+    "diffllama_groups": ("DiffLlama", LLAMA | dict(num_attention_heads=8, num_key_value_heads=4, head_dim=16, lambda_std_dev=0.3)),
     "stablelm": ("StableLm", LLAMA | dict(partial_rotary_factor=0.5, use_qkv_bias=True)),
     "stablelm_parallel": ("StableLm", LLAMA | dict(use_parallel_residual=True)),
     "stablelm_12b": ("StableLm", LLAMA | dict(use_parallel_residual=True, qk_layernorm=True, partial_rotary_factor=0.5)),

@@ -86,6 +86,8 @@ def draw_model(r):
     if r.random() < 0.15:
         model["multi_token"] = dict(depth=r.choice([1, 2]), weight=0.5)
     layers = draw_mixer(r, model)
+    if model["n_head_kv"] % 2 == 0 and "latent" not in model and r.random() < 0.15:
+        model["differential"] = {}
     if any("no_ffn" in layer for layer in layers):
         model["residual"] = "serial"
     if model["qk_norm"] == "each_head":

@@ -151,6 +151,26 @@ TEST(tokens_that_indexers_select_are_the_same_on_ranks)
     arena_free(a);
 }
 
+/* With pairs of keys that ranks share, or divide. */
+TEST(differential_attention_learns_on_ranks_what_it_learns_on_one)
+{
+    static const Norm norm = { .type = NORM_RMS, .eps = 1e-6 };
+    static const Differential differential = { .std = 0.3, .norm = &norm };
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "LlamaDecoderLayer");
+    d.differential = &differential;
+    d.attention_sinks = true;
+    d.attention_gate = GATE_HEAD;
+    check_family(&d);
+    d = tiny_family_of(a, "Qwen2DecoderLayer");
+    d.differential = &differential;
+    d.n_head_kv = d.n_head_q = 4;
+    d.value_width = d.head_width + 2;
+    d.attention_gate = GATE_FEATURE;
+    check_family(&d);
+    arena_free(a);
+}
+
 /* With keys that ranks share. */
 TEST(values_wider_than_keys_learn_on_ranks_what_they_learn_on_one)
 {

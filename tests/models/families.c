@@ -84,6 +84,7 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"gpt_neox\", \"rotary_pct\": 0.5, \"hidden_act\": \"gelu\"",
     SIZES
     "\"model_type\": \"gpt_neox_japanese\", \"intermediate_multiple_size\": 2, \"rotary_pct\": 0.5",
+    MEMBERS "\"model_type\": \"diffllama\", \"attention_bias\": true",
     MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, \"use_qkv_bias\": true",
     MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
             "\"use_parallel_residual\": true",

@@ -665,6 +665,11 @@ static const Pair pairs[] = {
                       "{}, layers: [{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 8, "
                       "top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, "
                       "n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
+    { MAMBA "\"model_type\": \"diffllama\", \"intermediate_size\": 12, \"num_attention_heads\": 4, "
+            "\"head_dim\": 4, \"attention_bias\": true, \"lambda_std_dev\": 0.2",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 4, n_head_kv: 4, head_width: 4, ffn_hidden: 12, rope: {}, "
+      "qkv_bias: true, out_bias: true, differential: {std: 0.2}" },
     { LATENT "\"model_type\": \"deepseek_v32\", \"q_lora_rank\": 5, \"index_n_heads\": 3, "
              "\"index_head_dim\": 4, \"index_topk\": 7, \"layer_types\": [\"indexed_attention\", "
              "\"indexed_attention\", \"indexed_attention\", \"indexed_attention\"]",

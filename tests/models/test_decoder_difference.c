@@ -54,6 +54,7 @@ of_rope[] = {
     REAL_OF(RopeScaling, growth, "layer 1: rope growth"), WHOLE_OF(RopeScaling, width, "layer 1: features of a head that turn"),
     FLAG_OF(RopeScaling, proportional, "layer 1: rope by whole heads"), FLAG_OF(RopeScaling, still, "layer 1: positions that turn"), { 0 },
 },
+of_differential[] = { REAL_OF(Differential, std, "std of what the share of second heads begins with"), { 0 } },
 of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), FLAG_OF(DecoderLayer, shortcut, "layer 1: mixture that is added behind the next block"), { 0 } },
 of_moe[] = {
     WHOLE_OF(Moe, n_experts, "experts"), WHOLE_OF(Moe, top_k, "experts of a token"), WHOLE_OF(Moe, hidden, "width of an expert"), WHOLE_OF(Moe, latent, "width of what experts read"),
@@ -150,6 +151,11 @@ static void put_sparse(Decoder *d, void *part)
     d->sparse = part;
 }
 
+static void put_differential(Decoder *d, void *part)
+{
+    d->differential = part;
+}
+
 static void put_latent(Decoder *d, void *part)
 {
     d->latent = part;
@@ -171,6 +177,8 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     check(a, &d, d.selective, sizeof *d.selective, put_selective, of_selective);
     d = tiny_family_of(a, "YoutuDecoderLayer");
     check(a, &d, d.latent, sizeof *d.latent, put_latent, of_latent);
+    d = tiny_family_of(a, "DiffLlamaDecoderLayer");
+    check(a, &d, d.differential, sizeof *d.differential, put_differential, of_differential);
     d = tiny_family_of(a, "DeepseekV32DecoderLayer");
     check(a, &d, d.sparse, sizeof *d.sparse, put_sparse, of_sparse);
     arena_free(a);

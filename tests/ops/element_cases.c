@@ -7,6 +7,7 @@
 #include "ops/clip.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
+#include "ops/exp_dot.h"
 #include "ops/features.h"
 #include "ops/fill.h"
 #include "ops/gelu_tanh.h"
@@ -62,6 +63,12 @@ static Value *build_xielu(Graph *g, const OpCase *c, const int64_t *n)
     const int64_t one[] = { 1 };
     Value *p = floats(g, "alpha_p", 1, one), *q = floats(g, "alpha_n", 1, one);
     return xielu(g, floats(g, "x", count(n), n), p, q);
+}
+
+static Value *build_exp_dot(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    return exp_dot(g, floats(g, "a", 1, n), floats(g, "b", 1, n));
 }
 
 static Value *some_features(Graph *g, Value *x)
@@ -228,6 +235,8 @@ const OpCase element_cases[] = {
     { "clamped_swiglu of many elements", build_binary, .binary = bounded_swiglu, .n = { 123, 45 } },
     { "xielu", build_xielu, .n = { 6, 7 }, .large = { 4096, 14336 } },
     { "xielu of many elements", build_xielu, .n = { 123, 345 } },
+    { "exp_dot", build_exp_dot, .n = { 7 } },
+    { "exp_dot of a head", build_exp_dot, .n = { 128 } },
     { "sigmoid_gate", build_sigmoid_gate, .n = { 3, 5, 7 }, .large = { 16, 256, 1024 } },
     { "sigmoid_gate of wide rows", build_sigmoid_gate, .n = { 4, 2, 72 } },
     { "sigmoid_gate of elements", build_sigmoid_gate, .n = { 3, 45, 1 }, .large = { 16, 262144, 1 } },

@@ -63,6 +63,17 @@ const HfName hf_cohere_names[] = {
     { 0 },
 };
 
+const HfName hf_diffllama_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_PAIRED_HEADS },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.k_proj.*", HF_PAIRED_HEADS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.v_proj.*", HF_PAIRED_HEADS },
+    { "transformer.h.%.attn.lambda_q1", "model.layers.%.self_attn.lambda_q1", HF_SAME },
+    { "transformer.h.%.attn.lambda_k1", "model.layers.%.self_attn.lambda_k1", HF_SAME },
+    { "transformer.h.%.attn.lambda_q2", "model.layers.%.self_attn.lambda_q2", HF_SAME },
+    { "transformer.h.%.attn.lambda_k2", "model.layers.%.self_attn.lambda_k2", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_stablelm_names[] = {
     { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.norms.#.*",
       HF_HEAD_TENSORS },
