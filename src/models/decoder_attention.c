@@ -12,9 +12,9 @@
 #include "ops/repeat_heads.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
+#include "ops/row_gate.h"
 #include "ops/scale_heads.h"
 #include "ops/selected_attention.h"
-#include "ops/sigmoid_gate.h"
 #include <string.h>
 
 const char *const attention_gates[] = { "none", "head", "feature", NULL };
@@ -120,16 +120,12 @@ static int64_t joined(const Decoder *d)
     return d->differential ? 2 : 1;
 }
 
-/* Ranks that share matrices have a head of keys each. */
-static int64_t key_heads(const Build *b, int64_t n)
-{
-    return decoder_key_heads(n, b->d->n_head_q / joined(b->d), decoder_ranks(b, MESH_TP));
-}
-
-/* Of a block, as the op has them. */
+/* Heads of keys of a block, as the op has them. Ranks that share matrices have one each. */
 static int64_t key_heads_of(const Build *b, const DecoderLayer *layer)
 {
-    return key_heads(b, decoder_key_heads_of(b->d, layer) / joined(b->d));
+    const int64_t n = decoder_key_heads_of(b->d, layer) / joined(b->d),
+                  readers = decoder_query_heads_of(b->d, layer) / joined(b->d);
+    return decoder_key_heads(n, readers, decoder_ranks(b, MESH_TP));
 }
 
 /* Heads of keys or values [b s g d], as n. */
@@ -141,6 +137,11 @@ static Value *repeated(Build *b, Value *x, int64_t n)
 int64_t decoder_head_width_of(const Decoder *d, const DecoderLayer *layer)
 {
     return layer->head_width ? layer->head_width : d->head_width;
+}
+
+int64_t decoder_query_heads_of(const Decoder *d, const DecoderLayer *layer)
+{
+    return layer->n_head_q ? layer->n_head_q : d->n_head_q;
 }
 
 int64_t decoder_key_heads_of(const Decoder *d, const DecoderLayer *layer)
@@ -176,6 +177,8 @@ static double score_scale(const Decoder *d, const DecoderLayer *layer)
     return decoder_attention_scale(d) / (d->scale_by_layer ? (double)(layer - d->layer + 1) : 1);
 }
 
+typedef Value *GateRows(Graph *g, Value *x, Value *gate);
+
 /* What heads o [b s g r d] give to the next product, behind the gates that x opens. */
 static Value *gated(Build *b, Value *o, Value *x)
 {
@@ -186,14 +189,15 @@ static Value *gated(Build *b, Value *o, Value *x)
     const Linear gates = { of_heads ? n : n * value_width(o), "heads", "embed", false,
                            ROLE_LINEAR };
     if (d->attention_gate == GATE_NONE) return reshape(g, "bsgrd->bs(grd)", NULL, o);
+    GateRows *gate_rows = d->softplus_gates ? softplus_gate : sigmoid_gate;
     Value *gate = linear(g, "g_attn", x, &gates);
     if (of_heads) {
         const char *groups = arena_printf(g->arena, "g=%lld", (long long)o->dim[2].size);
-        o = sigmoid_gate(g, o, reshape(g, "bs(gr)->bsgr", groups, gate));
+        o = gate_rows(g, o, reshape(g, "bs(gr)->bsgr", groups, gate));
         return reshape(g, "bsgrd->bs(grd)", NULL, o);
     }
     Value *flat = reshape(g, "bsgrd->bs(grd)", NULL, o);
-    flat = sigmoid_gate(g, reshape(g, "bs(no)->bsno", "o=1", flat), gate);
+    flat = gate_rows(g, reshape(g, "bs(no)->bsno", "o=1", flat), gate);
     return reshape(g, "bsno->bs(no)", NULL, flat);
 }
 
@@ -214,7 +218,7 @@ static Value *attended(Build *b, const DecoderLayer *layer, Value *q, Value *k, 
     if (selected) return attended_to(b, q, k, v, selected, attrs);
     Value *o = attention(g, q, k, v, b->documents, attrs);
     if (!b->d->attention_sinks || layer->no_sinks) return o;
-    const Dim heads = { .size = b->d->n_head_q, .axis = "heads" };
+    const Dim heads = { .size = decoder_query_heads_of(b->d, layer), .axis = "heads" };
     const Init zeros = { .kind = INIT_ZEROS };
     Value *sinks = graph_param(g, "sinks", 1, &heads);
     sinks->role = ROLE_TOKEN;
@@ -308,7 +312,8 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
     const int64_t width = decoder_head_width_of(d, layer),
                   own_keys = decoder_key_heads_of(d, layer);
     const char *axis = key_heads_of(b, layer) * joined(d) == own_keys ? "heads" : NULL;
-    const Linear queries = { width * d->n_head_q, "heads", "embed", d->qkv_bias, ROLE_LINEAR },
+    const int64_t n_queries = decoder_query_heads_of(d, layer);
+    const Linear queries = { width * n_queries, "heads", "embed", d->qkv_bias, ROLE_LINEAR },
                  keys = { width * own_keys, axis, "embed", d->qkv_bias, ROLE_LINEAR },
                  values = { value_width_of(d, layer) * own_keys, axis, "embed", d->qkv_bias,
                             ROLE_LINEAR };
@@ -431,7 +436,8 @@ static Value *absorbed_attention(Build *b, const DecoderLayer *layer, const Atte
     const Decoder *d = b->d;
     Graph *g = b->g;
     const int64_t turning = d->latent->turning, rank = d->latent->key_rank,
-                  own = d->head_width - turning, n_keys = key_heads(b, 1);
+                  own = d->head_width - turning,
+                  n_keys = decoder_key_heads(1, d->n_head_q, decoder_ranks(b, MESH_TP));
     const LatentKeys m = latent_keys(b, layer, x);
     Value *of_queries = query_vector(b, x), *selected = decoder_selected(b, layer, x, of_queries);
     Value *q = reshape(g, "bsgrd->bs(gr)d", NULL, turned_queries(b, layer, of_queries));

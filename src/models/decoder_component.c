@@ -6,6 +6,7 @@
 static const char *const norm_types[] = { "rms", "layer", NULL };
 static const char *const linear_choices[] = { "plain", "ternary", NULL };
 static const char *const qk_norms[] = { "none", "head", "each_head", "width", NULL };
+static const char *const gate_functions[] = { "sigmoid", "softplus", NULL };
 static const char *const scores[] = { "softmax", "sigmoid", "mixer", NULL };
 static const char *const overflows[] = { "drop", "stop", NULL };
 
@@ -49,6 +50,7 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, no_sinks, "false", "no learned logits beside the keys, whatever attention_sinks says"),
     FIELD_BOOL(LayerSettings, no_out_bias, "false", "no bias after attention, whatever out_bias says"),
     FIELD_INT(LayerSettings, head_width, "null", 1, MOST, "of these blocks; null: the model's"),
+    FIELD_INT(LayerSettings, n_head_q, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, n_head_kv, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, ffn_hidden, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_BOOL(LayerSettings, keys_as_values, "false", "no product of values: they are what that of keys gives, in front of norms and rope"),
@@ -110,6 +112,7 @@ static const Field mixture_fields[] = {
     FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
     FIELD_INT(Moe, zero_experts, "0", 0, 65536, "so many more experts, behind the others, have no weights: they give a token back as it is, times its weight"),
     FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits; mixer: one expert after the other, each by a softmax over those left that are near it"),
+    FIELD_FLOAT(Moe, logit_cap, "0.0", 0, INFINITY, "these logits are bent to stay within it; 0: they are not"),
     FIELD_FLOAT(Moe, near, "0.0", 0, 1, "mixer: half of the distance, in shares of logits, up to which experts count beside the one that is chosen"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
     FIELD_FLOAT(Moe, sum_eps, "0.0", 0, 1, "added to the sum that they are divided by then"),
@@ -183,7 +186,8 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, qk_norm_weight, "true", "this norm has weights, where norms have any"),
     FIELD_BOOL(DecoderSettings, qk_norm_bias, "true", "likewise biases"),
     FIELD_BOOL(DecoderSettings, value_norm, "false", "norm of each head's values, without weights"),
-    FIELD_CHOICE(DecoderSettings, attention_gate, "none", attention_gates, "what heads give counts by sigmoids of products of the token: one of each head, or of each of its features"),
+    FIELD_CHOICE(DecoderSettings, attention_gate, "none", attention_gates, "what heads give counts by gates, products of the token: one of each head, or of each of its features"),
+    FIELD_CHOICE(DecoderSettings, attention_gate_by, "sigmoid", gate_functions, "what is made of these products: sigmoids, or softplus, log(1 + e^x)"),
     FIELD_BOOL(DecoderSettings, attention_sinks, "false", "each head has a learned logit in its softmax beside those of the keys, so that it may look at nothing"),
     FIELD_BOOL(DecoderSettings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
     FIELD_STRUCT(DecoderSettings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
@@ -297,6 +301,7 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .no_sinks = x->no_sinks,
                                    .no_out_bias = x->no_out_bias,
                                    .head_width = own_size(x->head_width, decoder_head_width(s)),
+                                   .n_head_q = own_size(x->n_head_q, s->n_head_q),
                                    .n_head_kv = own_size(x->n_head_kv, s->n_head_kv),
                                    .keys_as_values = x->keys_as_values,
                                    .shared_kv = x->shared_kv,
@@ -403,6 +408,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .alibi_scale = s->alibi_scale,
         .logit_cap = s->logit_cap,
         .attention_gate = (AttentionGate)s->attention_gate,
+        .softplus_gates = s->attention_gate_by == GATE_BY_SOFTPLUS,
         .attention_sinks = s->attention_sinks,
         .residual = (Residual)s->residual,
         .residual_scale = s->residual_scale,

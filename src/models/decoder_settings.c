@@ -423,6 +423,8 @@ Error *decoder_settings_check(const void *settings)
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
                          "norm, qk_norm_weight or qk_norm_bias asks for others");
     TRY(check_ternary(s));
+    if (s->attention_gate_by != GATE_BY_SIGMOID && !s->attention_gate)
+        return error_new("attention_gate_by: there are no gates; attention_gate is none");
     TRY(decoder_layers_check(s));
     TRY(check_per_layer(s));
     TRY(check_latent(s));

@@ -10,7 +10,7 @@
     OPS(contract) KERNELS(gemm) OPS(panels) KERNELS(panels) OPS(contract_pieces) OPS(contract_epilogue) \
     OPS(float8) KERNELS(float8) OPS(grid) KERNELS(grid) \
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
-    OPS(gelu_tanh) OPS(relu) OPS(offset) OPS(logit_cap) OPS(clip) OPS(sigmoid_gate) KERNELS(sigmoid_gate) OPS(clamped_swiglu) OPS(xielu) KERNELS(xielu) \
+    OPS(gelu_tanh) OPS(relu) OPS(offset) OPS(logit_cap) OPS(clip) OPS(row_gate) KERNELS(row_gate) OPS(clamped_swiglu) OPS(xielu) KERNELS(xielu) \
     OPS(reshape) OPS(features) KERNELS(features) \
     OPS(cast) KERNELS(half) OPS(halves) KERNELS(halves) \
     OPS(fill) \

@@ -293,6 +293,12 @@ FAMILIES = {
                                     sliding_window=24)),
     "flint_listed": ("Flint", LLAMA | dict(head_dim=16, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16, sliding_window=24,
                                            norm_topk_prob=False, attention_bias=True, mlp_only_layers=[1], layer_types=["sliding_attention", "full_attention", "sliding_attention"])),
+    "laguna": ("Laguna", LLAMA | dict(head_dim=16, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40, moe_routed_scaling_factor=2.5)),
+    "laguna_windows": ("Laguna", LLAMA | dict(head_dim=16, num_experts=5, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16, sliding_window=24, attention_bias=True,
+                                              gating="per-element", num_attention_heads_per_layer=[4, 6, 2], moe_router_logit_softcapping=0.5, mlp_layer_types=["sparse", "dense", "sparse"],
+                                              layer_types=["full_attention", "sliding_attention", "sliding_attention"], rope_parameters={
+                                                  "full_attention": dict(rope_type="yarn", rope_theta=1000.0, factor=4.0, original_max_position_embeddings=64, partial_rotary_factor=0.5),
+                                                  "sliding_attention": dict(rope_type="default", rope_theta=500.0)})),
     "hy_v3": ("HYV3", LLAMA | dict(head_dim=16, num_experts=5, num_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, attention_bias=True)),
     "hy_v3_listed": ("HYV3", LLAMA | dict(head_dim=16, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, router_scaling_factor=1.5,
                                           mlp_layer_types=["sparse", "dense", "sparse"])),

@@ -109,6 +109,7 @@ TEST(gated_attention_learns_on_ranks_what_it_learns_on_one)
     for (AttentionGate gate = GATE_HEAD; gate <= GATE_FEATURE; gate++) {
         Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
         d.attention_gate = gate;
+        d.softplus_gates = gate == GATE_FEATURE;
         check_family(&d);
     }
     arena_free(a);

@@ -779,6 +779,14 @@ const HfName hf_minimax_names[] = {
     { 0 },
 };
 
+const HfName hf_laguna_names[] = {
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.g_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.experts.e_score_correction_bias",
+      HF_SAME },
+    SHARED_EXPERT,
+    { 0 },
+};
+
 const HfName hf_kolibri_names[] = {
     { "transformer.h.%.mlp.router.balance", "model.layers.%.moe.router.expert_bias", HF_SAME },
     { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attn_norm.*", HF_SAME },
