@@ -18,9 +18,9 @@
 Value *differential_queries(Build *b, Value *q)
 {
     Graph *g = b->g;
-    const int64_t d = value_width(q), n_groups = q->dim[2].size;
+    const int64_t d = value_width(q), n_groups = q->dim[2].size, width = 2 * d;
     const char *sizes =
-        arena_printf(g->arena, "g=%lld d=%lld", (long long)n_groups, (long long)(2 * d));
+        arena_printf(g->arena, "g=%lld d=%lld", (long long)n_groups, (long long)width);
     Value *both = reshape(g, "bsg(rc)d->bs(gr)(cd)", "c=2", q);
     Value *first = pad_features(g, slice_features(g, both, 0, d), 3 * d),
           *second = slice_features(g, both, d, d);
