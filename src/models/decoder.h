@@ -22,7 +22,8 @@ static inline bool residual_is_serial(Residual r)
 }
 extern const char *const residual_choices[];
 
-/* What heads give counts by the sigmoid of a product of the token (Qiu et al. 2025). */
+/* What heads give counts by the sigmoid of a product of the token (Qiu et al. 2025), or by softplus
+ * of it. */
 typedef enum AttentionGate { GATE_NONE, GATE_HEAD, GATE_FEATURE } AttentionGate;
 extern const char *const attention_gates[];
 
@@ -41,8 +42,8 @@ typedef struct DecoderLayer {
     int64_t window; /* a token sees so many: itself and earlier ones; 0: all earlier */
     bool chunks;    /* of these, only those of its own part of the text, all parts as long
                        as the window */
-    bool no_qk_norm, no_sinks, no_out_bias; /* whatever other blocks have */
-    int64_t head_width, n_head_kv;          /* of its attention alone; 0: as of the model */
+    bool no_qk_norm, no_sinks, no_out_bias;  /* whatever other blocks have */
+    int64_t head_width, n_head_q, n_head_kv; /* of its attention alone; 0: as of the model */
     bool keys_as_values;     /* values are what the product of keys gives, in front of norms
                                 and of what turns */
     bool shared_index;       /* its attention sees the keys that the indexer of an earlier
@@ -145,6 +146,15 @@ typedef struct ShortConv {
     bool bias;     /* of products and of the convolution */
 } ShortConv;
 
+/* Heads come in pairs of neighbours, of queries and of keys and values: what the second of two
+ * queries sees is taken off what the first sees, times a number of the block, and both read the
+ * values of both heads, side by side (Ye et al. 2024, Differential Transformer;
+ * models/decoder_differential.c). */
+typedef struct Differential {
+    double std;       /* that the vectors begin with which make this number */
+    const Norm *norm; /* of what each pair gives, without weights; there always */
+} Differential;
+
 /* Further blocks, each with the stream of the one before and the embedding of one token more,
  * predict the tokens after the next one while the model is trained (Multi-Token Prediction,
  * DeepSeek-AI 2024). */
@@ -209,7 +219,9 @@ typedef struct Decoder {
     bool block_scale; /* the stream behind each block is multiplied by a number of the block, which
                          training keeps */
     AttentionGate attention_gate;
+    bool softplus_gates;  /* by softplus, else by sigmoids */
     bool attention_sinks; /* each query head has a learned logit in its softmax that has no value */
+    const Differential *differential; /* NULL: each head counts by itself */
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
                              else each query head has a key head, and rope turns `turning` */
     const SparseAttention *sparse;      /* of latent attention with a query_rank; NULL: a token sees
@@ -228,6 +240,7 @@ typedef struct Decoder {
 Model *decoder_new(Arena *a, const Decoder *d);
 /* Of a block's attention. */
 int64_t decoder_head_width_of(const Decoder *d, const DecoderLayer *layer);
+int64_t decoder_query_heads_of(const Decoder *d, const DecoderLayer *layer);
 int64_t decoder_key_heads_of(const Decoder *d, const DecoderLayer *layer);
 /* The block whose keys and values the attention of one reads: itself, or, of shared_kv, the last
  * earlier one that has its own and sees as many tokens. NULL: there is none. */

@@ -12,9 +12,9 @@
 #include "ops/repeat_heads.h"
 #include "ops/reshape.h"
 #include "ops/rope.h"
+#include "ops/row_gate.h"
 #include "ops/scale_heads.h"
 #include "ops/selected_attention.h"
-#include "ops/sigmoid_gate.h"
 #include <string.h>
 
 const char *const attention_gates[] = { "none", "head", "feature", NULL };
@@ -114,10 +114,18 @@ int64_t decoder_key_heads(int64_t n, int64_t readers, int64_t ranks)
     return ranks > n && ranks % n == 0 && readers % ranks == 0 ? ranks : n;
 }
 
-/* Ranks that share matrices have a head of keys each. */
-static int64_t key_heads(const Build *b, int64_t n)
+/* So many neighbouring heads of keys are one to the op, as wide as all of them. */
+static int64_t joined(const Decoder *d)
 {
-    return decoder_key_heads(n, b->d->n_head_q, decoder_ranks(b, MESH_TP));
+    return d->differential ? 2 : 1;
+}
+
+/* Heads of keys of a block, as the op has them. Ranks that share matrices have one each. */
+static int64_t key_heads_of(const Build *b, const DecoderLayer *layer)
+{
+    const int64_t n = decoder_key_heads_of(b->d, layer) / joined(b->d),
+                  readers = decoder_query_heads_of(b->d, layer) / joined(b->d);
+    return decoder_key_heads(n, readers, decoder_ranks(b, MESH_TP));
 }
 
 /* Heads of keys or values [b s g d], as n. */
@@ -129,6 +137,11 @@ static Value *repeated(Build *b, Value *x, int64_t n)
 int64_t decoder_head_width_of(const Decoder *d, const DecoderLayer *layer)
 {
     return layer->head_width ? layer->head_width : d->head_width;
+}
+
+int64_t decoder_query_heads_of(const Decoder *d, const DecoderLayer *layer)
+{
+    return layer->n_head_q ? layer->n_head_q : d->n_head_q;
 }
 
 int64_t decoder_key_heads_of(const Decoder *d, const DecoderLayer *layer)
@@ -159,9 +172,12 @@ double decoder_attention_scale(const Decoder *d)
 /* 0: the usual one of heads that are not widened */
 static double score_scale(const Decoder *d, const DecoderLayer *layer)
 {
-    if (!d->scale_by_layer && !d->latent && !d->value_width) return d->attention_scale;
+    const bool usual = !d->scale_by_layer && !d->latent && !d->value_width && !d->differential;
+    if (usual) return d->attention_scale;
     return decoder_attention_scale(d) / (d->scale_by_layer ? (double)(layer - d->layer + 1) : 1);
 }
+
+typedef Value *GateRows(Graph *g, Value *x, Value *gate);
 
 /* What heads o [b s g r d] give to the next product, behind the gates that x opens. */
 static Value *gated(Build *b, Value *o, Value *x)
@@ -169,17 +185,19 @@ static Value *gated(Build *b, Value *o, Value *x)
     const Decoder *d = b->d;
     Graph *g = b->g;
     const bool of_heads = d->attention_gate == GATE_HEAD;
-    const Linear gates = { of_heads ? d->n_head_q : value_width(o) * d->n_head_q, "heads", "embed",
-                           false, ROLE_LINEAR };
+    const int64_t n = o->dim[2].size * o->dim[3].size;
+    const Linear gates = { of_heads ? n : n * value_width(o), "heads", "embed", false,
+                           ROLE_LINEAR };
     if (d->attention_gate == GATE_NONE) return reshape(g, "bsgrd->bs(grd)", NULL, o);
+    GateRows *gate_rows = d->softplus_gates ? softplus_gate : sigmoid_gate;
     Value *gate = linear(g, "g_attn", x, &gates);
     if (of_heads) {
         const char *groups = arena_printf(g->arena, "g=%lld", (long long)o->dim[2].size);
-        o = sigmoid_gate(g, o, reshape(g, "bs(gr)->bsgr", groups, gate));
+        o = gate_rows(g, o, reshape(g, "bs(gr)->bsgr", groups, gate));
         return reshape(g, "bsgrd->bs(grd)", NULL, o);
     }
     Value *flat = reshape(g, "bsgrd->bs(grd)", NULL, o);
-    flat = sigmoid_gate(g, reshape(g, "bs(no)->bsno", "o=1", flat), gate);
+    flat = gate_rows(g, reshape(g, "bs(no)->bsno", "o=1", flat), gate);
     return reshape(g, "bsno->bs(no)", NULL, flat);
 }
 
@@ -200,7 +218,7 @@ static Value *attended(Build *b, const DecoderLayer *layer, Value *q, Value *k, 
     if (selected) return attended_to(b, q, k, v, selected, attrs);
     Value *o = attention(g, q, k, v, b->documents, attrs);
     if (!b->d->attention_sinks || layer->no_sinks) return o;
-    const Dim heads = { .size = b->d->n_head_q, .axis = "heads" };
+    const Dim heads = { .size = decoder_query_heads_of(b->d, layer), .axis = "heads" };
     const Init zeros = { .kind = INIT_ZEROS };
     Value *sinks = graph_param(g, "sinks", 1, &heads);
     sinks->role = ROLE_TOKEN;
@@ -226,14 +244,14 @@ static int64_t value_width_of(const Decoder *d, const DecoderLayer *layer)
 static Value *widened(Build *b, const DecoderLayer *layer, Value *x)
 {
     const int64_t keys = decoder_head_width_of(b->d, layer), values = value_width_of(b->d, layer),
-                  width = keys > values ? keys : values;
+                  width = joined(b->d) * (keys > values ? keys : values);
     return value_width(x) == width ? x : pad_features(b->g, x, width);
 }
 
 /* What is of values in what heads give. */
 static Value *narrowed(Build *b, const DecoderLayer *layer, Value *o)
 {
-    const int64_t width = value_width_of(b->d, layer);
+    const int64_t width = joined(b->d) * value_width_of(b->d, layer);
     return value_width(o) == width ? o : slice_features(b->g, o, 0, width);
 }
 
@@ -249,7 +267,7 @@ static Heads heads_of(Build *b, const DecoderLayer *layer, Value *x, const Linea
     const int64_t width = decoder_head_width_of(b->d, layer),
                   own_keys = decoder_key_heads_of(b->d, layer);
     const char *groups = arena_printf(g->arena, "d=%lld g=%lld", (long long)width,
-                                      (long long)key_heads(b, own_keys));
+                                      (long long)key_heads_of(b, layer));
     const char *sizes =
         arena_printf(g->arena, "d=%lld g=%lld", (long long)width, (long long)own_keys);
     const char *of_values = arena_printf(
@@ -275,7 +293,7 @@ static void turn(Build *b, const DecoderLayer *layer, Heads *h)
 static KeysValues keys_and_values(Build *b, const DecoderLayer *layer, const Heads *h)
 {
     const Decoder *d = b->d;
-    const int64_t n = key_heads(b, decoder_key_heads_of(d, layer));
+    const int64_t n = key_heads_of(b, layer);
     KeysValues kv, all;
     if (layer->shared_kv)
         kv = b->made[decoder_keys_of(d, layer) - d->layer];
@@ -293,8 +311,9 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
     const Decoder *d = b->d;
     const int64_t width = decoder_head_width_of(d, layer),
                   own_keys = decoder_key_heads_of(d, layer);
-    const char *axis = key_heads(b, own_keys) == own_keys ? "heads" : NULL;
-    const Linear queries = { width * d->n_head_q, "heads", "embed", d->qkv_bias, ROLE_LINEAR },
+    const char *axis = key_heads_of(b, layer) * joined(d) == own_keys ? "heads" : NULL;
+    const int64_t n_queries = decoder_query_heads_of(d, layer);
+    const Linear queries = { width * n_queries, "heads", "embed", d->qkv_bias, ROLE_LINEAR },
                  keys = { width * own_keys, axis, "embed", d->qkv_bias, ROLE_LINEAR },
                  values = { value_width_of(d, layer) * own_keys, axis, "embed", d->qkv_bias,
                             ROLE_LINEAR };
@@ -305,10 +324,15 @@ static Value *plain_attention(Build *b, const DecoderLayer *layer, const Attenti
         if (h.k) h.k = head_norm(b, layer, "k_norm", h.k, keys.width, keys.axis);
     }
     if (d->qk_norm_before_rope) turn(b, layer, &h);
+    if (d->differential) {
+        h.q = differential_queries(b, h.q);
+        if (h.k) h.k = differential_keys(b, h.k), h.v = differential_keys(b, h.v);
+    }
     h.q = widened(b, layer, h.q);
     if (h.k) h.k = widened(b, layer, h.k), h.v = widened(b, layer, h.v);
     const KeysValues kv = keys_and_values(b, layer, &h);
-    return narrowed(b, layer, attended(b, layer, h.q, kv.k, kv.v, NULL, attrs));
+    Value *o = narrowed(b, layer, attended(b, layer, h.q, kv.k, kv.v, NULL, attrs));
+    return d->differential ? differential_heads(b, layer, o) : o;
 }
 
 static Value *latent_scaled(Graph *g, Value *x, double factor)
@@ -412,7 +436,8 @@ static Value *absorbed_attention(Build *b, const DecoderLayer *layer, const Atte
     const Decoder *d = b->d;
     Graph *g = b->g;
     const int64_t turning = d->latent->turning, rank = d->latent->key_rank,
-                  own = d->head_width - turning, n_keys = key_heads(b, 1);
+                  own = d->head_width - turning,
+                  n_keys = decoder_key_heads(1, d->n_head_q, decoder_ranks(b, MESH_TP));
     const LatentKeys m = latent_keys(b, layer, x);
     Value *of_queries = query_vector(b, x), *selected = decoder_selected(b, layer, x, of_queries);
     Value *q = reshape(g, "bsgrd->bs(gr)d", NULL, turned_queries(b, layer, of_queries));

@@ -50,6 +50,13 @@ Value *decoder_turned(Build *b, const DecoderLayer *layer, Value *x, bool is_que
 Value *decoder_cached(Build *b, const char *name, Value *x);
 /* decoder_attention.c: `own` and what is in front of it, both [b s h d], in one row per head. */
 Value *joined_heads(Graph *g, Value *own, Value *front);
+/* decoder_differential.c: heads of queries [b s g r d], pairs of neighbours among the r, each as
+ * wide as two: [b s g r 2d]. */
+Value *differential_queries(Build *b, Value *q);
+/* Pairs of neighbouring heads of keys or values [b s h d] as one head each: [b s h/2 2d]. */
+Value *differential_keys(Build *b, Value *k);
+/* What pairs give, of what their heads give, o [b s g r d]: [b s g r/2 d]. */
+Value *differential_heads(Build *b, const DecoderLayer *layer, Value *o);
 /* decoder_sparse.c: the keys that attention of a token x may see (ops/select_keys.h), by the
  * block's indexer or an earlier one; NULL: all earlier ones. `query_vector` is what its queries are
  * products of. */

@@ -6,6 +6,7 @@
 static const char *const norm_types[] = { "rms", "layer", NULL };
 static const char *const linear_choices[] = { "plain", "ternary", NULL };
 static const char *const qk_norms[] = { "none", "head", "each_head", "width", NULL };
+static const char *const gate_functions[] = { "sigmoid", "softplus", NULL };
 static const char *const scores[] = { "softmax", "sigmoid", "mixer", NULL };
 static const char *const overflows[] = { "drop", "stop", NULL };
 
@@ -49,6 +50,7 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, no_sinks, "false", "no learned logits beside the keys, whatever attention_sinks says"),
     FIELD_BOOL(LayerSettings, no_out_bias, "false", "no bias after attention, whatever out_bias says"),
     FIELD_INT(LayerSettings, head_width, "null", 1, MOST, "of these blocks; null: the model's"),
+    FIELD_INT(LayerSettings, n_head_q, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, n_head_kv, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, ffn_hidden, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_BOOL(LayerSettings, keys_as_values, "false", "no product of values: they are what that of keys gives, in front of norms and rope"),
@@ -94,6 +96,10 @@ static const Field multi_token_fields[] = {
     FIELD_BOOL(MultiToken, behind_norm, "false", "blocks read the stream behind the norm in front of the head, as the weights of DeepSeek V3 want it; exports have the blocks then"),
     { 0 },
 };
+static const Field differential_fields[] = {
+    FIELD_FLOAT(Differential, std, "0.1", 0, INFINITY, "that four learned vectors of each block begin with, which make the share"),
+    { 0 },
+};
 static const Field per_layer_fields[] = {
     FIELD_INT(PerLayerSettings, width, NULL, 1, MOST, "of the vector of a token in a block"),
     FIELD_INT(PerLayerSettings, vocab_size, "null", 1, MOST, "rows of the table; null: as the model's"),
@@ -106,6 +112,7 @@ static const Field mixture_fields[] = {
     FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
     FIELD_INT(Moe, zero_experts, "0", 0, 65536, "so many more experts, behind the others, have no weights: they give a token back as it is, times its weight"),
     FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits; mixer: one expert after the other, each by a softmax over those left that are near it"),
+    FIELD_FLOAT(Moe, logit_cap, "0.0", 0, INFINITY, "these logits are bent to stay within it; 0: they are not"),
     FIELD_FLOAT(Moe, near, "0.0", 0, 1, "mixer: half of the distance, in shares of logits, up to which experts count beside the one that is chosen"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
     FIELD_FLOAT(Moe, sum_eps, "0.0", 0, 1, "added to the sum that they are divided by then"),
@@ -179,11 +186,13 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, qk_norm_weight, "true", "this norm has weights, where norms have any"),
     FIELD_BOOL(DecoderSettings, qk_norm_bias, "true", "likewise biases"),
     FIELD_BOOL(DecoderSettings, value_norm, "false", "norm of each head's values, without weights"),
-    FIELD_CHOICE(DecoderSettings, attention_gate, "none", attention_gates, "what heads give counts by sigmoids of products of the token: one of each head, or of each of its features"),
+    FIELD_CHOICE(DecoderSettings, attention_gate, "none", attention_gates, "what heads give counts by gates, products of the token: one of each head, or of each of its features"),
+    FIELD_CHOICE(DecoderSettings, attention_gate_by, "sigmoid", gate_functions, "what is made of these products: sigmoids, or softplus, log(1 + e^x)"),
     FIELD_BOOL(DecoderSettings, attention_sinks, "false", "each head has a learned logit in its softmax beside those of the keys, so that it may look at nothing"),
     FIELD_BOOL(DecoderSettings, qk_norm_before_rope, "true", "a norm of each head comes before positions turn it, else after"),
     FIELD_STRUCT(DecoderSettings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
     FIELD_STRUCTS(DecoderSettings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
+    FIELD_STRUCT(DecoderSettings, differential, Differential, differential_fields, "null", "heads come in pairs of neighbours: a share of what the second sees is taken off what the first sees, and both read the values of both (Differential Transformer); null: each head counts by itself"),
     FIELD_STRUCT(DecoderSettings, latent, LatentSettings, latent_settings, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
     FIELD_STRUCT(DecoderSettings, sparse_attention, SparseSettings, sparse_settings, "null", "DeepSeek Sparse Attention, of latent: a token sees the tokens that an indexer scores highest; null: all earlier ones"),
     FIELD_STRUCT(DecoderSettings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
@@ -222,6 +231,15 @@ static const Norm *without_weight(Arena *a, const Norm *usual)
 static const Norm *value_norm_of(Arena *a, const DecoderSettings *s, int64_t width)
 {
     return s->value_norm ? without_weight(a, norm_of(a, s, width, true)) : NULL;
+}
+
+/* `width`: of what a pair gives. */
+static const Differential *differential_of(Arena *a, const DecoderSettings *s, int64_t width)
+{
+    if (!s->differential) return NULL;
+    Differential *x = arena_copy(a, s->differential, sizeof *x);
+    x->norm = without_weight(a, norm_of(a, s, width, true));
+    return x;
 }
 
 static const Norm *qk_norm_of(Arena *a, const DecoderSettings *s, int64_t width, bool wanted)
@@ -283,6 +301,7 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .no_sinks = x->no_sinks,
                                    .no_out_bias = x->no_out_bias,
                                    .head_width = own_size(x->head_width, decoder_head_width(s)),
+                                   .n_head_q = own_size(x->n_head_q, s->n_head_q),
                                    .n_head_kv = own_size(x->n_head_kv, s->n_head_kv),
                                    .keys_as_values = x->keys_as_values,
                                    .shared_kv = x->shared_kv,
@@ -347,6 +366,7 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->qk_norm = qk_norm_of(a, s, width, by_head);
     d->qk_norm_width = qk_norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH);
     d->value_norm = value_norm_of(a, s, d->value_width ? d->value_width : width);
+    d->differential = differential_of(a, s, 2 * (d->value_width ? d->value_width : width));
     if (s->latent) d->latent = latent_settings_make(a, s->latent, d->head_norm);
     if (s->sparse_attention) d->sparse = sparse_settings_make(a, s->sparse_attention);
     d->linear = linear_of(a, s);
@@ -388,6 +408,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .alibi_scale = s->alibi_scale,
         .logit_cap = s->logit_cap,
         .attention_gate = (AttentionGate)s->attention_gate,
+        .softplus_gates = s->attention_gate_by == GATE_BY_SOFTPLUS,
         .attention_sinks = s->attention_sinks,
         .residual = (Residual)s->residual,
         .residual_scale = s->residual_scale,

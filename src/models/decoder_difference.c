@@ -224,6 +224,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
     if (!e) e = number(a, "width of what experts read", (double)x->latent, (double)y->latent);
     if (!e) e = number(a, "router score", x->score, y->score);
+    if (!e) e = number(a, "bound of router logits", x->logit_cap, y->logit_cap);
     if (!e) e = number(a, "distance of experts that count", x->near, y->near);
     if (!e) e = flag(a, "gate of experts", !x->is_plain, !y->is_plain);
     if (!e) e = flag(a, "router weights of what experts read", x->weigh_inputs, y->weigh_inputs);
@@ -249,6 +250,13 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     return e;
 }
 
+static const char *differentials(Arena *a, const Differential *x, const Differential *y)
+{
+    if (!x || !y) return flag(a, "differential attention", x, y);
+    const char *e = norms(a, "norm of pairs of heads", x->norm, y->norm);
+    return e ? e : number(a, "std of what the share of second heads begins with", x->std, y->std);
+}
+
 static bool any_layer(const Decoder *d, bool (*is)(const DecoderLayer *))
 {
     bool any = false;
@@ -270,13 +278,16 @@ static const char *score_scales(Arena *a, const Decoder *x, const Decoder *y, bo
 static const char *heads(Arena *a, const Decoder *x, const Decoder *y)
 {
     bool own_widths = false;
-    const char *e = number(a, "query heads", (double)x->n_head_q, (double)y->n_head_q);
+    const char *e = NULL;
     for (int64_t i = 0; !e && i < x->n_layer; i++) {
         const DecoderLayer *p = &x->layer[i], *q = &y->layer[i];
         if (!attends(p) || !attends(q)) continue;
         own_widths |= p->head_width || q->head_width;
-        e = number(a, "key and value heads", (double)decoder_key_heads_of(x, p),
-                   (double)decoder_key_heads_of(y, q));
+        e = number(a, "query heads", (double)decoder_query_heads_of(x, p),
+                   (double)decoder_query_heads_of(y, q));
+        if (!e)
+            e = number(a, "key and value heads", (double)decoder_key_heads_of(x, p),
+                       (double)decoder_key_heads_of(y, q));
         if (!e)
             e = number(a, "width of a head", (double)decoder_head_width_of(x, p),
                        (double)decoder_head_width_of(y, q));
@@ -323,7 +334,10 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e && x->attention_gate != y->attention_gate)
         e = arena_printf(a, "gate of attention: %s instead of %s",
                          attention_gates[x->attention_gate], attention_gates[y->attention_gate]);
+    if (!e && x->attention_gate)
+        e = flag(a, "softplus of gates of attention", x->softplus_gates, y->softplus_gates);
     if (!e) e = flag(a, "attention sinks", x->attention_sinks, y->attention_sinks);
+    if (!e) e = differentials(a, x->differential, y->differential);
     if (!e) e = latents(a, x->latent, y->latent);
     if (!e) e = sparse_attentions(a, x->sparse, y->sparse);
     if (!e) e = linears(a, x->linear, y->linear);

@@ -21,6 +21,11 @@ int64_t decoder_layer_head_width(const DecoderSettings *s, const LayerSettings *
     return x->head_width ? *x->head_width : decoder_head_width(s);
 }
 
+static int64_t key_heads(const DecoderSettings *s, const LayerSettings *x)
+{
+    return x->n_head_kv ? *x->n_head_kv : s->n_head_kv;
+}
+
 /* What of attention differs from block to block. */
 static Error *check_attention(const DecoderSettings *s)
 {
@@ -42,25 +47,22 @@ static Error *check_attention(const DecoderSettings *s)
             return error_new("layers.%lld: value_width of the model is beside heads of one width, "
                              "so head_width must be null and keys_as_values false",
                              (long long)i);
-        const bool has_own = x->head_width || x->n_head_kv || x->keys_as_values;
+        const bool has_own = x->head_width || x->n_head_q || x->n_head_kv || x->keys_as_values;
+        const int64_t queries = x->n_head_q ? *x->n_head_q : s->n_head_q;
         if (has_own && (!decoder_layer_attends(x) || s->latent))
-            return error_new("layers.%lld: head_width, n_head_kv and keys_as_values are of blocks "
-                             "with attention, and not of a latent one",
-                             (long long)i);
-        if (x->n_head_kv && s->n_head_q % *x->n_head_kv)
+            return error_new(
+                "layers.%lld: head_width, n_head_q, n_head_kv and keys_as_values are of blocks "
+                "with attention, and not of a latent one",
+                (long long)i);
+        if (has_own && queries % key_heads(s, x))
             return error_new("layers.%lld: n_head_kv %lld does not divide n_head_q %lld",
-                             (long long)i, (long long)*x->n_head_kv, (long long)s->n_head_q);
+                             (long long)i, (long long)key_heads(s, x), (long long)queries);
         if (r && r->growth != 0 && after && !x->no_qk_norm && decoder_layer_attends(x))
             return error_new("layers.%lld: a norm behind rope takes its growth away; "
                              "qk_norm_before_rope must be true",
                              (long long)i);
     }
     return NULL;
-}
-
-static int64_t key_heads(const DecoderSettings *s, const LayerSettings *x)
-{
-    return x->n_head_kv ? *x->n_head_kv : s->n_head_kv;
 }
 
 /* Whose keys and values the kind's block i reads; NULL: there is none. `kind` is that of blocks. */

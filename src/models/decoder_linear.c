@@ -11,8 +11,8 @@
 #include "ops/norm.h"
 #include "ops/repeat_heads.h"
 #include "ops/reshape.h"
+#include "ops/row_gate.h"
 #include "ops/scale_heads.h"
-#include "ops/sigmoid_gate.h"
 
 /* Added to the squared length of queries and keys. */
 #define LENGTH_EPS 1e-6

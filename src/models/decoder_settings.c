@@ -321,10 +321,11 @@ static Error *check_sizes(const DecoderSettings *s)
     const struct {
         const char *key;
         bool given;
-    } of_attention[] = { { "n_head_q", s->n_head_q },     { "n_head_kv", s->n_head_kv },
-                         { "head_width", s->head_width }, { "rope", s->rope },
-                         { "alibi", s->alibi > 0 },       { "latent", s->latent },
-                         { "value_norm", s->value_norm }, { "value_width", s->value_width } };
+    } of_attention[] = { { "n_head_q", s->n_head_q },        { "n_head_kv", s->n_head_kv },
+                         { "head_width", s->head_width },    { "rope", s->rope },
+                         { "alibi", s->alibi > 0 },          { "latent", s->latent },
+                         { "value_norm", s->value_norm },    { "value_width", s->value_width },
+                         { "differential", s->differential } };
     for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !any_attends; i++)
         if (of_attention[i].given)
             return error_new("%s: no block of `layers` has attention", of_attention[i].key);
@@ -335,6 +336,26 @@ static Error *check_sizes(const DecoderSettings *s)
     if (!feeds && s->ffn_hidden)
         return error_new("ffn_hidden: no block of `layers` has a feed-forward layer");
     return any_attends ? check_heads(s) : NULL;
+}
+
+/* Heads of keys come in pairs. */
+static Error *check_differential(const DecoderSettings *s)
+{
+    if (!s->differential) return NULL;
+    if (s->latent)
+        return error_new("differential: heads of keys come in pairs; those of latent attention are "
+                         "as many as its queries have, and have features in common");
+    if (s->n_head_kv % 2)
+        return error_new("differential: heads of keys come in pairs; n_head_kv %lld must be even",
+                         (long long)s->n_head_kv);
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        if (x->n_head_kv && *x->n_head_kv % 2)
+            return error_new("layers.%lld: differential: heads of keys come in pairs; n_head_kv "
+                             "%lld must be even",
+                             (long long)i, (long long)*x->n_head_kv);
+    }
+    return NULL;
 }
 
 /* Of other layers weights are multiplied otherwise, or by classes of transformers that leave them
@@ -402,10 +423,13 @@ Error *decoder_settings_check(const void *settings)
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "
                          "norm, qk_norm_weight or qk_norm_bias asks for others");
     TRY(check_ternary(s));
+    if (s->attention_gate_by != GATE_BY_SIGMOID && !s->attention_gate)
+        return error_new("attention_gate_by: there are no gates; attention_gate is none");
     TRY(decoder_layers_check(s));
     TRY(check_per_layer(s));
     TRY(check_latent(s));
     TRY(check_sparse(s));
+    TRY(check_differential(s));
     TRY(check_multipliers(s));
     TRY(check_linear(s));
     TRY(check_shortcuts(s));

@@ -14,7 +14,7 @@ typedef struct NormSettings {
 typedef struct LayerSettings {
     int64_t count, window;
     const RopeScaling *rope;
-    const int64_t *head_width, *n_head_kv, *ffn_hidden;
+    const int64_t *head_width, *n_head_q, *n_head_kv, *ffn_hidden;
     bool chunks, no_qk_norm, no_sinks, no_out_bias, keys_as_values, shared_kv, shared_index,
         no_rope, sparse, shortcut, linear, side_by_side, conv, no_mixer, no_ffn;
 } LayerSettings;
@@ -31,6 +31,7 @@ typedef struct PerLayerSettings {
 } PerLayerSettings;
 
 typedef enum LinearKind { LINEAR_PLAIN, LINEAR_TERNARY } LinearKind;
+typedef enum GateFunction { GATE_BY_SIGMOID, GATE_BY_SOFTPLUS } GateFunction;
 typedef enum QkNorm { QK_NONE, QK_HEAD, QK_EACH_HEAD, QK_WIDTH } QkNorm;
 
 typedef struct DecoderSettings {
@@ -46,11 +47,12 @@ typedef struct DecoderSettings {
     int linear, activation;
     NormSettings norm;
     bool embedding_norm, norm_in_front, norm_behind, norm_inside, value_norm, block_scale;
-    int residual, qk_norm, attention_gate;
+    int residual, qk_norm, attention_gate, attention_gate_by;
     bool attention_sinks;
     bool qk_norm_before_rope, qk_norm_weight, qk_norm_bias;
     const RopeScaling *rope;
     LayerList layers;
+    const Differential *differential;
     const LatentSettings *latent;
     const SparseSettings *sparse_attention;
     const LinearSettings *linear_attention;

@@ -7,13 +7,14 @@
 #include "ops/fill.h"
 #include "ops/grouped_bias.h"
 #include "ops/grouped_linear.h"
+#include "ops/logit_cap.h"
 #include "ops/moe_bias.h"
 #include "ops/moe_mixer.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
 #include "ops/moe_transfer.h"
 #include "ops/reshape.h"
-#include "ops/sigmoid_gate.h"
+#include "ops/row_gate.h"
 #include <string.h>
 
 /* "experts.<name>.weight" [experts rows columns] */
@@ -150,6 +151,7 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
     if (sums->continues) limited.capacity = 0;
     const Linear router = { moe_all_experts(m), NULL, "embed", m->bias, ROLE_LINEAR };
     Value *logits = linear(g, "router", routed, &router), *bias = balance(g, m);
+    if (m->logit_cap > 0) logits = logit_cap(g, logits, m->logit_cap);
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
                              .by_logits = m->by_logits && bias,

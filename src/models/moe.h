@@ -16,6 +16,7 @@ typedef struct Moe {
     int64_t n_experts, top_k, hidden;
     int64_t zero_experts; /* so many more, numbered behind the others, give a token back as it is */
     int score;            /* RouterScore */
+    double logit_cap;     /* the router's logits are bent to stay within it; 0: they are not */
     double near;          /* of the mixer */
     bool normalize;       /* the weights of a token's experts add up to 1 */
     double sum_eps;       /* added to the sum that they are divided by then */

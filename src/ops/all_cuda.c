@@ -7,8 +7,8 @@
     KERNELS(contract) KERNELS(contract_epilogue) KERNELS(float8) KERNELS(grid) KERNELS(elementwise) KERNELS(bias) KERNELS(embed) KERNELS(positions) \
     KERNELS(norm) KERNELS(rope) KERNELS(sequence) KERNELS(attention_cudnn) KERNELS(attention) KERNELS(cross_entropy) \
     KERNELS(head_loss) KERNELS(losses) KERNELS(nce) KERNELS(optimizer) KERNELS(muon) KERNELS(moe) KERNELS(moe_bias) KERNELS(qk_clip) \
-    KERNELS(sigmoid_gate) KERNELS(features) KERNELS(attention_sink) KERNELS(xielu) KERNELS(causal_conv) KERNELS(delta_gates) KERNELS(fixed_decays) KERNELS(gated_delta) \
-    KERNELS(scale_heads) KERNELS(repeat_heads) KERNELS(selective_scan) KERNELS(select_keys) KERNELS(selected_attention)
+    KERNELS(row_gate) KERNELS(features) KERNELS(attention_sink) KERNELS(xielu) KERNELS(causal_conv) KERNELS(delta_gates) KERNELS(fixed_decays) KERNELS(gated_delta) \
+    KERNELS(scale_heads) KERNELS(exp_dot) KERNELS(repeat_heads) KERNELS(selective_scan) KERNELS(select_keys) KERNELS(selected_attention)
 /* clang-format on */
 
 #define DECLARE(name) extern const KernelDef name##_cuda[];

@@ -10,7 +10,7 @@
     OPS(contract) KERNELS(gemm) OPS(panels) KERNELS(panels) OPS(contract_pieces) OPS(contract_epilogue) \
     OPS(float8) KERNELS(float8) OPS(grid) KERNELS(grid) \
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
-    OPS(gelu_tanh) OPS(relu) OPS(offset) OPS(logit_cap) OPS(clip) OPS(sigmoid_gate) KERNELS(sigmoid_gate) OPS(clamped_swiglu) OPS(xielu) KERNELS(xielu) \
+    OPS(gelu_tanh) OPS(relu) OPS(offset) OPS(logit_cap) OPS(clip) OPS(row_gate) KERNELS(row_gate) OPS(clamped_swiglu) OPS(xielu) KERNELS(xielu) \
     OPS(reshape) OPS(features) KERNELS(features) \
     OPS(cast) KERNELS(half) OPS(halves) KERNELS(halves) \
     OPS(fill) \
@@ -27,7 +27,7 @@
     OPS(select_keys) KERNELS(select_keys) OPS(selected_attention) KERNELS(selected_attention) \
     OPS(cache_write) KERNELS(cache_write) \
     OPS(causal_conv) KERNELS(causal_conv) OPS(delta_gates) KERNELS(delta_gates) OPS(fixed_decays) KERNELS(fixed_decays) OPS(gated_delta) KERNELS(gated_delta) KERNELS(gated_delta_grad) \
-    OPS(scale_heads) KERNELS(scale_heads) \
+    OPS(scale_heads) KERNELS(scale_heads) OPS(exp_dot) \
     OPS(selective_scan) KERNELS(selective_scan) KERNELS(selective_scan_grad) \
     OPS(dropout) KERNELS(dropout) \
     OPS(cross_entropy) KERNELS(cross_entropy) \

@@ -47,18 +47,24 @@ static Error *find_weight(const Value *v, const char *what, const char **weight)
     return NULL;
 }
 
-static bool have_shared_features(const Value *keys)
+/* Keys: of latent attention; queries: of differential attention. */
+static bool have_features_of_others(const Value *heads)
 {
-    while (keys->from && keys->from->op->flags & OP_LINEAR && !(keys->from->op->flags & OP_MATMUL))
-        keys = keys->from->in[0];
-    return keys->from && keys->from->op == &op_join_features;
+    while (heads->from && heads->from->op->flags & OP_LINEAR &&
+           !(heads->from->op->flags & OP_MATMUL))
+        heads = heads->from->in[0];
+    return heads->from && heads->from->op == &op_join_features;
 }
 
 static Error *watch(Graph *g, const Node *n)
 {
     const char *query, *key = "";
+    if (have_features_of_others(n->in[0]))
+        return error_new("model.qk_clip: %s joins pairs of heads (differential), whose logits are "
+                         "not kept apart by heads of keys",
+                         n->module);
     TRY(find_weight(n->in[0], "queries", &query));
-    if (!have_shared_features(n->in[1])) TRY(find_weight(n->in[1], "keys", &key));
+    if (!have_features_of_others(n->in[1])) TRY(find_weight(n->in[1], "keys", &key));
     g->block = n->block;
     g->stage = n->stage;
     g->module = n->module;

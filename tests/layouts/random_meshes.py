@@ -39,7 +39,7 @@ def draw_mixer(r, model):
     elif kind == "single":
         layers = [{"no_ffn": True}, {"no_mixer": True}]
     elif kind == "latent":
-        model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", attention_gate="none", qkv_clip=0.0,
+        model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", attention_gate="none", attention_gate_by="sigmoid", qkv_clip=0.0,
                       latent=dict(key_rank=16, query_rank=r.choice([0, 20]), rope_width=4, value_width=r.choice([8, 12]), key_scale=r.choice([1.0, 1.5])))
         if model["latent"]["query_rank"] and r.random() < 0.6:
             model |= dict(sparse_attention=dict(heads=2, width=r.choice([4, 12]), top_k=r.choice([5, 40])), attention_cap=0.0, attention_sinks=False, alibi=0.0, alibi_scale=0.0)
@@ -62,6 +62,8 @@ def draw_mixer(r, model):
         if layers[0]["window"] and r.random() < 0.5:
             layers.append({"shared_kv": True, "window": layers[0]["window"]})
         model["multi_token"] = None
+    if kind == "attention" and r.random() < 0.2:
+        layers[-1]["n_head_q"] = 2 * model["n_head_q"]
     if r.random() < 0.2:
         model["per_layer_embedding"] = dict(width=r.choice([8, 12]), scale=r.choice([0.0, 3.0]), vocab_size=r.choice([None, 100]))
     return layers
@@ -79,6 +81,8 @@ def draw_model(r):
                  norm=dict(type=r.choice(["rms", "layer"]), bias=r.random() < 0.3, from_one=r.random() < 0.3))
     if r.random() < 0.2:
         model |= dict(alibi=8.0, alibi_scale=r.choice([0.0, 0.5]), attention_cap=0.0, rope=r.choice([None, model["rope"]]))
+    if model["attention_gate"] != "none":
+        model["attention_gate_by"] = r.choice(["sigmoid", "softplus"])
     model["embedding_norm"] = r.random() < 0.2
     model["unused_positions"] = r.choice([0, 2]) if model["learned_positions"] else 0
     if r.random() < 0.2:
@@ -86,6 +90,8 @@ def draw_model(r):
     if r.random() < 0.15:
         model["multi_token"] = dict(depth=r.choice([1, 2]), weight=0.5)
     layers = draw_mixer(r, model)
+    if model["n_head_kv"] % 2 == 0 and "latent" not in model and r.random() < 0.15:
+        model["differential"] = {}
     if any("no_ffn" in layer for layer in layers):
         model["residual"] = "serial"
     if model["qk_norm"] == "each_head":
@@ -98,6 +104,7 @@ def draw_model(r):
             model["mixture"] |= dict(beside_ffn=True, router_norm=r.random() < 0.5)
         if r.random() < 0.15:
             model["mixture"] |= dict(score="mixer", near=0.3, normalize=False, balance_rate=0.0)
+        model["mixture"]["logit_cap"] = r.choice([0.0, 0.0, 0.5])
         model["mixture"]["shared_factor"] = 0.5 if model["mixture"]["shared_hidden"] and r.random() < 0.3 else 1.0
         model["mixture"]["expert_scale"] = r.random() < 0.2
         model["mixture"]["norm_behind"] = r.random() < 0.2

@@ -109,6 +109,7 @@ TEST(gated_attention_learns_on_ranks_what_it_learns_on_one)
     for (AttentionGate gate = GATE_HEAD; gate <= GATE_FEATURE; gate++) {
         Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
         d.attention_gate = gate;
+        d.softplus_gates = gate == GATE_FEATURE;
         check_family(&d);
     }
     arena_free(a);
@@ -148,6 +149,26 @@ TEST(tokens_that_indexers_select_are_the_same_on_ranks)
                                     1e-11);
         equals_one_rank_fsdp_and_cp(&d);
     }
+    arena_free(a);
+}
+
+/* With pairs of keys that ranks share, or divide. */
+TEST(differential_attention_learns_on_ranks_what_it_learns_on_one)
+{
+    static const Norm norm = { .type = NORM_RMS, .eps = 1e-6 };
+    static const Differential differential = { .std = 0.3, .norm = &norm };
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "LlamaDecoderLayer");
+    d.differential = &differential;
+    d.attention_sinks = true;
+    d.attention_gate = GATE_HEAD;
+    check_family(&d);
+    d = tiny_family_of(a, "Qwen2DecoderLayer");
+    d.differential = &differential;
+    d.n_head_kv = d.n_head_q = 4;
+    d.value_width = d.head_width + 2;
+    d.attention_gate = GATE_FEATURE;
+    check_family(&d);
     arena_free(a);
 }
 

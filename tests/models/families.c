@@ -84,6 +84,7 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"gpt_neox\", \"rotary_pct\": 0.5, \"hidden_act\": \"gelu\"",
     SIZES
     "\"model_type\": \"gpt_neox_japanese\", \"intermediate_multiple_size\": 2, \"rotary_pct\": 0.5",
+    MEMBERS "\"model_type\": \"diffllama\", \"attention_bias\": true",
     MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, \"use_qkv_bias\": true",
     MEMBERS "\"model_type\": \"stablelm\", \"partial_rotary_factor\": 0.5, "
             "\"use_parallel_residual\": true",
@@ -313,6 +314,12 @@ static const char *const families[] = {
     MEMBERS "\"model_type\": \"bitnet\", \"attention_bias\": true",
     LATENT ROUTED "\"model_type\": \"axk1\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
                   "\"first_k_dense_replace\": 1, \"attention_bias\": true",
+    MEMBERS
+    "\"model_type\": \"laguna\", \"head_dim\": 4, \"num_experts\": 4, "
+    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+    "\"shared_expert_intermediate_size\": 10, \"moe_router_logit_softcapping\": 0.5, "
+    "\"num_attention_heads_per_layer\": [4, 8, 4, 8], \"sliding_window\": 3, \"layer_types\": "
+    "[\"full_attention\", \"sliding_attention\", \"sliding_attention\", \"full_attention\"]",
     MEMBERS "\"model_type\": \"flint\", \"head_dim\": 4, \"num_experts\": 4, "
             "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
             "\"shared_expert_intermediate_size\": 10, \"sliding_window\": 3, \"layer_types\": "

@@ -218,6 +218,28 @@ TEST(queries_keys_and_values_are_bounded_and_heads_have_norms_of_their_own)
     arena_free(a);
 }
 
+TEST(differential_attention_is_of_pairs_of_heads)
+{
+    static const char *const wrong[][2] = {
+        { "n_head_q: 4, n_head_kv: 4, layers: [{}, {n_head_kv: 1}]",
+          "layers.1: differential: heads of keys come in pairs; n_head_kv 1 must be even" },
+        { "n_head_q: 4, n_head_kv: 4, latent: {key_rank: 4, rope_width: 2, value_width: 4}",
+          "differential: heads of keys come in pairs; those of latent attention" },
+        { "layers: [{no_mixer: true}]", "differential: no block of `layers` has attention" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        Model *m = NULL;
+        const char *settings = arena_printf(
+            a,
+            "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
+            "n_embd: 16, n_layer: 2, ffn_hidden: 12, differential: {}, %s",
+            wrong[i][0]);
+        assert_error_has(decoder_model(a, settings, &m), wrong[i][1]);
+    }
+    arena_free(a);
+}
+
 TEST(decoders_that_cannot_be_are_refused_by_setting)
 {
     static const char *const row[][2] = {
@@ -394,6 +416,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{no_out_bias: true}]", "layers.0: no_out_bias: the blocks have none anyway" },
         { "out_bias: true, layers: [{no_mixer: true, no_out_bias: true}, {}]",
           "layers.0: no_out_bias: the blocks have none anyway" },
+        { "differential: {}",
+          "differential: heads of keys come in pairs; n_head_kv 1 must be even" },
         { "value_width: 6, layers: [{}, {head_width: 8}]",
           "layers.1: value_width of the model is beside heads of one width" },
         { "value_width: 6, layers: [{keys_as_values: true}]",
@@ -408,7 +432,12 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "qk_norm: head, qk_norm_bias: false", "qk_norm_bias: there is no bias anyway" },
         { "layers: [{n_head_kv: 3}]", "layers.0: n_head_kv 3 does not divide n_head_q 2" },
         { "layers: [{no_mixer: true, head_width: 4}, {}]",
-          "layers.0: head_width, n_head_kv and keys_as_values are of blocks with attention" },
+          "layers.0: head_width, n_head_q, n_head_kv and keys_as_values are of blocks with" },
+        { "layers: [{n_head_q: 3, n_head_kv: 2}]",
+          "layers.0: n_head_kv 2 does not divide n_head_q 3" },
+        { "layers: [{linear: true, n_head_q: 4}, {}]",
+          "layers.0: head_width, n_head_q, n_head_kv" },
+        { "attention_gate_by: softplus", "attention_gate_by: there are no gates" },
         { "layers: [{shared_kv: true}, {}]",
           "layers.0: shared_kv: no block before block 0 has keys of its own and the same window" },
         { "layers: [{}, {window: 4, shared_kv: true}]",

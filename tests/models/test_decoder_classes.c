@@ -525,6 +525,28 @@ static const Pair pairs[] = {
                        "layers: [{count: 2, no_rope: true}, {window: 5, sparse: true}, {no_rope: "
                        "true, sparse: true}], mixture: {score: sigmoid, n_experts: 4, top_k: 2, "
                        "hidden: 6, shared_hidden: 10, aux_loss: 0.0005}" },
+    { SIZES "\"model_type\": \"laguna\", \"head_dim\": 4, \"num_experts\": 9, "
+            "\"moe_intermediate_size\": 6, \"shared_expert_intermediate_size\": 10",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, qk_norm: head, attention_gate: head, attention_gate_by: softplus, rope: "
+      "{base: 500000.0, width: 2}, layers: [{}, {count: 3, sparse: true}], mixture: {score: "
+      "sigmoid, n_experts: 9, top_k: 8, hidden: 6, shared_hidden: 10, aux_loss: 0.001, "
+      "balance_rate: 0.001}" },
+    { SIZES
+      "\"model_type\": \"laguna\", \"head_dim\": 4, \"num_experts\": 4, \"attention_bias\": true, "
+      "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"gating\": \"per-element\", "
+      "\"shared_expert_intermediate_size\": 10, \"num_attention_heads_per_layer\": [2, 3, 2, 3], "
+      "\"moe_router_logit_softcapping\": 0.5, \"moe_routed_scaling_factor\": 2.5, "
+      "\"mlp_layer_types\": [\"sparse\", \"dense\", \"sparse\", \"dense\"], \"sliding_window\": 5, "
+      "\"layer_types\": [\"full_attention\", \"sliding_attention\", \"full_attention\", "
+      "\"sliding_attention\"], \"rope_parameters\": {\"full_attention\": {\"rope_theta\": 500.0}, "
+      "\"sliding_attention\": {\"rope_theta\": 100.0, \"partial_rotary_factor\": 0.5}}",
+      DECODER_SETTINGS
+      "norm: {eps: 1e-6}, qk_norm: head, qkv_bias: true, out_bias: true, attention_gate: feature, "
+      "attention_gate_by: softplus, rope: {base: 500.0}, layers: [{sparse: true}, {window: 5, "
+      "n_head_q: 3, rope: {base: 100.0, width: 2}}], mixture: {score: sigmoid, n_experts: 4, "
+      "top_k: 2, hidden: 6, shared_hidden: 10, factor: 2.5, logit_cap: 0.5, aux_loss: 0.001, "
+      "balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"flint\", \"head_dim\": 4, \"num_experts\": 4, "
             "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
             "\"shared_expert_intermediate_size\": 10, \"mlp_only_layers\": [], "
@@ -665,6 +687,11 @@ static const Pair pairs[] = {
                       "{}, layers: [{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 8, "
                       "top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, "
                       "n_groups: 4, top_groups: 2, balance_rate: 0.001}" },
+    { MAMBA "\"model_type\": \"diffllama\", \"intermediate_size\": 12, \"num_attention_heads\": 4, "
+            "\"head_dim\": 4, \"attention_bias\": true, \"lambda_std_dev\": 0.2",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 4, n_head_kv: 4, head_width: 4, ffn_hidden: 12, rope: {}, "
+      "qkv_bias: true, out_bias: true, differential: {std: 0.2}" },
     { LATENT "\"model_type\": \"deepseek_v32\", \"q_lora_rank\": 5, \"index_n_heads\": 3, "
              "\"index_head_dim\": 4, \"index_topk\": 7, \"layer_types\": [\"indexed_attention\", "
              "\"indexed_attention\", \"indexed_attention\", \"indexed_attention\"]",
@@ -942,6 +969,7 @@ TEST(families_are_rows_of_the_settings_of_a_decoder)
         HfModel hf;
         const HfFamily *written;
         assert_no_error(decoder_from_json(a, pairs[i].json, &hf));
+        assert_false(hf.is_part); /* whatever names its options have */
         assert_no_error(decoder_model(a, pairs[i].yaml, &m));
         const char *difference = decoder_difference(a, decoder_of(m), hf.decoder);
         if (difference) fail_msg("%s: %s", hf.family->model_type, difference);
@@ -1126,6 +1154,7 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
         { "residual: two_norms", "residual: two_norms instead of serial" },
         { "residual: normed", "residual: normed instead of serial" },
         { "attention_gate: head", "gate of attention: head instead of none" },
+        { "layers: [{}, {n_head_q: 3}]", "blocks: one has heads of its own" },
         { "attention_sinks: true", "attention sinks" },
         { "alibi: 8.0", "slopes of scores by distance" },
         { "embedding_norm: true", "norm of embeddings" },

@@ -43,7 +43,7 @@ static const Member of_decoder[] = {
 },
 of_layer[] = {
     WHOLE_OF(DecoderLayer, window, "layer 1: window"), WHOLE_OF(DecoderLayer, head_width, "width of a head"),
-    WHOLE_OF(DecoderLayer, n_head_kv, "key and value heads"), WHOLE_OF(DecoderLayer, hidden, "layer 1: feed-forward width"),
+    WHOLE_OF(DecoderLayer, n_head_q, "query heads"), WHOLE_OF(DecoderLayer, n_head_kv, "key and value heads"), WHOLE_OF(DecoderLayer, hidden, "layer 1: feed-forward width"),
     FLAG_OF(DecoderLayer, keys_as_values, "layer 1: keys in the place of values"), FLAG_OF(DecoderLayer, shared_kv, "layer 1: keys and values of another block"),
     FLAG_OF(DecoderLayer, shared_index, "layer 1: indexer of another block"),
     FLAG_OF(DecoderLayer, chunks, "layer 1: chunks"), FLAG_OF(DecoderLayer, no_qk_norm, "layer 1: norm of queries and keys"),
@@ -54,10 +54,11 @@ of_rope[] = {
     REAL_OF(RopeScaling, growth, "layer 1: rope growth"), WHOLE_OF(RopeScaling, width, "layer 1: features of a head that turn"),
     FLAG_OF(RopeScaling, proportional, "layer 1: rope by whole heads"), FLAG_OF(RopeScaling, still, "layer 1: positions that turn"), { 0 },
 },
+of_differential[] = { REAL_OF(Differential, std, "std of what the share of second heads begins with"), { 0 } },
 of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), FLAG_OF(DecoderLayer, shortcut, "layer 1: mixture that is added behind the next block"), { 0 } },
 of_moe[] = {
     WHOLE_OF(Moe, n_experts, "experts"), WHOLE_OF(Moe, top_k, "experts of a token"), WHOLE_OF(Moe, hidden, "width of an expert"), WHOLE_OF(Moe, latent, "width of what experts read"),
-    WHOLE_OF(Moe, zero_experts, "experts without weights"), REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
+    WHOLE_OF(Moe, zero_experts, "experts without weights"), REAL_OF(Moe, logit_cap, "bound of router logits"), REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
     REAL_OF(Moe, shared_factor, "factor of shared experts"), WHOLE_OF(Moe, n_groups, "groups of experts"), WHOLE_OF(Moe, top_groups, "groups of a token"),
     WHOLE_OF(Moe, shared_hidden, "shared experts' width"), FLAG_OF(Moe, is_plain, "gate of experts"), FLAG_OF(Moe, weigh_inputs, "what experts read"),
     FLAG_OF(Moe, normalize, "sum 1"), FLAG_OF(Moe, expert_scale, "factors of experts"), FLAG_OF(Moe, router_norm, "norm of the router"), FLAG_OF(Moe, norm_behind, "norm behind experts"), FLAG_OF(Moe, bias, "biases of experts"),
@@ -150,6 +151,11 @@ static void put_sparse(Decoder *d, void *part)
     d->sparse = part;
 }
 
+static void put_differential(Decoder *d, void *part)
+{
+    d->differential = part;
+}
+
 static void put_latent(Decoder *d, void *part)
 {
     d->latent = part;
@@ -171,6 +177,8 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     check(a, &d, d.selective, sizeof *d.selective, put_selective, of_selective);
     d = tiny_family_of(a, "YoutuDecoderLayer");
     check(a, &d, d.latent, sizeof *d.latent, put_latent, of_latent);
+    d = tiny_family_of(a, "DiffLlamaDecoderLayer");
+    check(a, &d, d.differential, sizeof *d.differential, put_differential, of_differential);
     d = tiny_family_of(a, "DeepseekV32DecoderLayer");
     check(a, &d, d.sparse, sizeof *d.sparse, put_sparse, of_sparse);
     arena_free(a);

@@ -6,9 +6,9 @@
 #include "ops/elementwise.h"
 #include "ops/fixed_decays.h"
 #include "ops/gated_delta.h"
+#include "ops/row_gate.h"
 #include "ops/scale_heads.h"
 #include "ops/selective_scan.h"
-#include "ops/sigmoid_gate.h"
 
 /* b, s, c, width; above 0: numbers of documents lie below it */
 static Value *build_causal_conv(Graph *g, const OpCase *c, const int64_t *n)

@@ -7,6 +7,7 @@
 #include "ops/clip.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
+#include "ops/exp_dot.h"
 #include "ops/features.h"
 #include "ops/fill.h"
 #include "ops/gelu_tanh.h"
@@ -17,8 +18,8 @@
 #include "ops/patches.h"
 #include "ops/relu.h"
 #include "ops/reshape.h"
+#include "ops/row_gate.h"
 #include "ops/sequence.h"
-#include "ops/sigmoid_gate.h"
 #include "ops/xielu.h"
 
 static Value *build_add_bias(Graph *g, const OpCase *c, const int64_t *n)
@@ -34,6 +35,12 @@ static Value *build_sigmoid_gate(Graph *g, const OpCase *c, const int64_t *n)
     (void)c;
     const int last = count(n) - 1;
     return sigmoid_gate(g, floats(g, "x", last + 1, n), floats(g, "gate", last, n));
+}
+
+static Value *build_softplus_gate(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    return softplus_gate(g, floats(g, "x", count(n), n), floats(g, "gate", count(n) - 1, n));
 }
 
 static Value *scale_down(Graph *g, Value *x)
@@ -62,6 +69,12 @@ static Value *build_xielu(Graph *g, const OpCase *c, const int64_t *n)
     const int64_t one[] = { 1 };
     Value *p = floats(g, "alpha_p", 1, one), *q = floats(g, "alpha_n", 1, one);
     return xielu(g, floats(g, "x", count(n), n), p, q);
+}
+
+static Value *build_exp_dot(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    return exp_dot(g, floats(g, "a", 1, n), floats(g, "b", 1, n));
 }
 
 static Value *some_features(Graph *g, Value *x)
@@ -228,9 +241,13 @@ const OpCase element_cases[] = {
     { "clamped_swiglu of many elements", build_binary, .binary = bounded_swiglu, .n = { 123, 45 } },
     { "xielu", build_xielu, .n = { 6, 7 }, .large = { 4096, 14336 } },
     { "xielu of many elements", build_xielu, .n = { 123, 345 } },
-    { "sigmoid_gate", build_sigmoid_gate, .n = { 3, 5, 7 }, .large = { 16, 256, 1024 } },
-    { "sigmoid_gate of wide rows", build_sigmoid_gate, .n = { 4, 2, 72 } },
-    { "sigmoid_gate of elements", build_sigmoid_gate, .n = { 3, 45, 1 }, .large = { 16, 262144, 1 } },
+    { "exp_dot", build_exp_dot, .n = { 7 } },
+    { "exp_dot of a head", build_exp_dot, .n = { 128 } },
+    { "row_gate by sigmoids", build_sigmoid_gate, .n = { 3, 5, 7 }, .large = { 16, 256, 1024 } },
+    { "row_gate of wide rows", build_sigmoid_gate, .n = { 4, 2, 72 } },
+    { "row_gate of elements", build_sigmoid_gate, .n = { 3, 45, 1 }, .large = { 16, 262144, 1 } },
+    { "row_gate by softplus", build_softplus_gate, .n = { 3, 5, 72 } },
+    { "row_gate of elements by softplus", build_softplus_gate, .n = { 3, 45, 1 } },
     { "swiglu of many elements", build_binary, .binary = swiglu, .n = { 123, 45 } },
     { "split heads", build_reshape, .dims = "bs(grd)->bsgrd", .sizes = "g=2 d=4", .n = { 2, 3, 24 } },
     { "merge heads", build_reshape, .dims = "bsgrd->bs(grd)", .n = { 2, 4, 2, 3, 4 } },

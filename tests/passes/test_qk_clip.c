@@ -166,13 +166,15 @@ TEST(queries_of_latent_attention_are_clipped_alone)
     assert_close(most[1], threshold, 1e-6);
 }
 
-TEST(keys_that_several_layers_read_are_not_clipped)
+/* A decoder of these settings more cannot be trained with clipping. */
+static void expect_refused(const char *more, const char *why)
 {
-    static const char config[] =
-        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
-        "n_embd: 8, n_layer: 2, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, layers: [{}, "
-        "{shared_kv: true}]";
     Arena *a = arena_new();
+    const char *config = arena_printf(
+        a,
+        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
+        "n_embd: 8, n_layer: 2, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, %s",
+        more);
     Model *m = NULL;
     Session *s;
     Program *p;
@@ -183,10 +185,22 @@ TEST(keys_that_several_layers_read_are_not_clipped)
     m->qk_clip = &c;
     assert_no_error(session_new(&(SessionSettings){ .model = m, .n_threads = 1 }, &s));
     assert_error_has(
-        session_training_program(s, &loss, made_optimizer(a, ADAM), &clipper, NULL, 1, 8, &p),
-        "model.qk_clip: transformer.h.1.attn reads keys of an earlier layer (shared_kv)");
+        session_training_program(s, &loss, made_optimizer(a, ADAM), &clipper, NULL, 1, 8, &p), why);
     session_free(s);
     arena_free(a);
+}
+
+TEST(keys_that_several_layers_read_are_not_clipped)
+{
+    expect_refused(
+        "layers: [{}, {shared_kv: true}]",
+        "model.qk_clip: transformer.h.1.attn reads keys of an earlier layer (shared_kv)");
+}
+
+TEST(pairs_of_heads_are_not_clipped)
+{
+    expect_refused("differential: {}",
+                   "model.qk_clip: transformer.h.0.attn joins pairs of heads (differential)");
 }
 
 /* Nothing is left of an earlier step, though it had larger ones. */

@@ -164,6 +164,20 @@ TEST(texts_side_by_side_with_shared_keys_and_embeddings_of_blocks_get_the_logits
                           "ffn_hidden: 40}], per_layer_embedding: {width: 12, scale: 2.0}");
 }
 
+TEST(texts_side_by_side_with_query_heads_of_each_layer_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, head_width: 12, attention_gate: head, "
+                          "attention_gate_by: softplus, layers: [{n_head_q: 2}, {window: 5, "
+                          "n_head_q: 6, sparse: true}, {}], mixture: {n_experts: 4, top_k: 2, "
+                          "hidden: 40, logit_cap: 0.5}");
+}
+
+TEST(texts_side_by_side_with_differential_attention_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, differential: {}, layers: [{}, "
+                          "{window: 5}, {shared_kv: true, window: 5}]");
+}
+
 /* In bf16 a token may select others by rounding. */
 TEST(texts_side_by_side_with_sparse_attention_get_the_logits_of_each_alone)
 {

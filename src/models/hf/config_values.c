@@ -37,6 +37,7 @@ Yaml *hf_rename_options(HfReading *r, const HfRenamed *renamed, const HfSilent *
     for (const HfSilent *s = silent; s->key; s++)
         if (!yaml_get(root, s->key))
             set_at(r->arena, root, s->key, yaml_scalar(r->arena, s->value), r->root);
+    if (r->whole == r->root) r->whole = root; /* it is no part of another */
     r->root = root;
     return root;
 }

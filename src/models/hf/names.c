@@ -63,6 +63,17 @@ const HfName hf_cohere_names[] = {
     { 0 },
 };
 
+const HfName hf_diffllama_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_PAIRED_HEADS },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.k_proj.*", HF_PAIRED_HEADS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.v_proj.*", HF_PAIRED_HEADS },
+    { "transformer.h.%.attn.lambda_q1", "model.layers.%.self_attn.lambda_q1", HF_SAME },
+    { "transformer.h.%.attn.lambda_k1", "model.layers.%.self_attn.lambda_k1", HF_SAME },
+    { "transformer.h.%.attn.lambda_q2", "model.layers.%.self_attn.lambda_q2", HF_SAME },
+    { "transformer.h.%.attn.lambda_k2", "model.layers.%.self_attn.lambda_k2", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_stablelm_names[] = {
     { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_layernorm.norms.#.*",
       HF_HEAD_TENSORS },
@@ -765,6 +776,14 @@ const HfName hf_minimax_names[] = {
     { "transformer.h.%.delta_norm.*", "model.layers.%.self_attn.norm.*", HF_SAME },
     { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.gate.*", HF_SAME },
     EXPERTS_BY_NUMBER,
+    { 0 },
+};
+
+const HfName hf_laguna_names[] = {
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.g_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.experts.e_score_correction_bias",
+      HF_SAME },
+    SHARED_EXPERT,
     { 0 },
 };
 

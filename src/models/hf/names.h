@@ -27,6 +27,7 @@ typedef enum HfLayout {
     HF_LATENT_VALUES,
     HF_LATENT_QUERIES, /* what turns of a head comes last */
     HF_INDEX,          /* queries, keys and norms of an indexer, whose pairs lie side by side */
+    HF_PAIRED_HEADS,   /* the first heads of all pairs, then the second ones */
     HF_GATED_QUERIES,  /* rows of one tensor: for each head its query, then gates of its features */
     HF_FEATURE_GATES,
     HF_LINEAR_QUERIES, /* rows of one tensor: for each head of keys of linear attention its query,
@@ -104,5 +105,5 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_llama4_names[], hf_gemma4_names[], hf_dbrx_names[], hf_nanochat_names[], hf_mamba_names[],
     hf_jamba_names[], hf_sarvam_names[], hf_lfm3_names[], hf_biogpt_names[], hf_bitnet_names[],
     hf_kimi_names[], hf_olmo_hybrid_names[], hf_deepseek_v32_names[], hf_glm_moe_dsa_names[],
-    hf_longcat_names[], hf_minimax_names[];
+    hf_longcat_names[], hf_minimax_names[], hf_diffllama_names[], hf_laguna_names[];
 #endif

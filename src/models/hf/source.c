@@ -126,6 +126,11 @@ static void place_heads(HfSource *s, const HfFamily *f, const Decoder *d, const 
     s->turning = partly ? layer->rope->width : head;
     s->interleaved = turns && f->interleaved;
     s->swapped = turns && f->turns_back;
+    if (n->layout == HF_PAIRED_HEADS) {
+        s->head = s->group_stride = head;
+        s->head_stride = s->size[0] / 2;
+        s->group = 2;
+    }
     if (gated) s->size[0] *= 2;
     if (is_gates) s->base = head * s->row_stride;
     if (s->group || (!by_head && !gated && s->turning == head && !s->interleaved && !s->swapped))

@@ -51,6 +51,8 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     if (d->moe && d->attention_sinks) closest = hf_family_find("gpt_oss");
     if (d->latent) closest = hf_family_find(d->moe ? "deepseek_v3" : "youtu");
     if (d->sparse) closest = hf_family_find("deepseek_v32");
+    if (d->softplus_gates) closest = hf_family_find("laguna");
+    if (d->differential) closest = hf_family_find("diffllama");
     if (d->layer[0].shortcut) closest = hf_family_find("longcat_flash");
     if (d->short_conv) closest = hf_family_find(d->moe ? "lfm2_moe" : "lfm2");
     if (d->linear) closest = hf_family_find(d->moe ? "qwen3_next" : "qwen3_5_text");
@@ -101,7 +103,8 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
         if (d->layer[i].mixer != MIXER_ATTENTION || d->layer[i].no_ffn)
             return "blocks: one is not attention and a feed-forward layer";
     for (int64_t i = 0; i < d->n_layer; i++)
-        if (d->layer[i].head_width || d->layer[i].n_head_kv || d->layer[i].keys_as_values)
+        if (d->layer[i].head_width || d->layer[i].n_head_q || d->layer[i].n_head_kv ||
+            d->layer[i].keys_as_values)
             return "blocks: one has heads of its own";
     for (int64_t i = 0; i < d->n_layer; i++)
         if (d->layer[i].n_rope != 1 || d->layer[i].rope->kind != ROPE_PLAIN ||
