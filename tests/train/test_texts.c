@@ -164,6 +164,13 @@ TEST(texts_side_by_side_with_shared_keys_and_embeddings_of_blocks_get_the_logits
                           "ffn_hidden: 40}], per_layer_embedding: {width: 12, scale: 2.0}");
 }
 
+TEST(texts_side_by_side_with_several_streams_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, layers: [{sparsity: 0.5}, {}], laurel_rank: 8, "
+                          "alternating_updates: {streams: 3, scale: true}, per_layer_embedding: "
+                          "{width: 12, vocab_size: 100}");
+}
+
 /* In bf16 a token may select others by rounding. */
 TEST(texts_side_by_side_with_sparse_attention_get_the_logits_of_each_alone)
 {
