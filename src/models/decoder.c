@@ -54,9 +54,10 @@ static Value *dense(Build *b, const DecoderLayer *layer, Value *x)
 {
     const Decoder *d = b->d;
     const int64_t hidden = decoder_hidden_of(d, layer);
+    const double sparsity = layer->sparsity;
     Value *y = d->is_gated ? gated_hidden(b->g, x, d->activation, hidden, d->ffn_bias,
-                                          decoder_multipliers(d)->ffn_gate)
-                           : plain_hidden(b->g, x, d->activation, hidden, d->ffn_bias);
+                                          decoder_multipliers(d)->ffn_gate, sparsity)
+                           : plain_hidden(b->g, x, d->activation, hidden, d->ffn_bias, sparsity);
     y = inner_norm(b, "mlp", "hidden_norm", y);
     return mlp_out(b->g, d->is_gated ? "W_2" : "c_proj", y, d->width, d->ffn_bias);
 }
@@ -182,6 +183,17 @@ static double stream_factor(const Decoder *d, const DecoderLayer *layer)
     return attends ? m->attention_stream : layer->mixer == MIXER_LINEAR ? m->linear_stream : 1;
 }
 
+/* The stream behind a mixer, with a product of what that read, and this itself. */
+static Value *with_laurel(Build *b, Value *x, Value *read)
+{
+    Graph *g = b->g;
+    const Linear narrow = { b->d->laurel_rank, NULL, "embed", false, ROLE_LINEAR },
+                 wide = { b->d->width, "embed", NULL, false, ROLE_RESIDUAL };
+    Value *y = linear(g, "laurel_right", linear(g, "laurel_left", read, &narrow), &wide);
+    y = add(g, read, norm(g, "laurel_norm", y, b->d->head_norm));
+    return scale(g, add(g, x, y), 1 / sqrt(2.0));
+}
+
 /* Layers add to the stream, or to what the norm in front of them gives. */
 static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *x)
 {
@@ -192,6 +204,7 @@ static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorm
     if (layer->mixer != MIXER_NONE) {
         Value *read = maybe_norm(g, "attention_norm", x, norms->attention);
         x = added(b, normed ? read : x, stream_factor(b->d, layer), mixed(b, layer, norms, read));
+        if (b->d->laurel_rank) x = with_laurel(b, x, read);
     }
     if (!layer->no_ffn) {
         Value *read = maybe_norm(g, "ffn_norm", x, norms->ffn);
@@ -215,7 +228,7 @@ static Value *layers_of_block(Build *b, Value *x, int64_t i)
     return added(b, x, 1, add(g, attended, fed_forward(b, layer, &norms, n, x)));
 }
 
-/* The stream behind a block, times the block's number. */
+/* What is behind a block, times the block's number. */
 static Value *block_scaled(Build *b, Value *x)
 {
     Graph *g = b->g;
@@ -233,8 +246,14 @@ static Value *block_scaled(Build *b, Value *x)
 static Value *block(Build *b, Value *x, int i, Value *vector)
 {
     graph_enter(b->g, "h", i);
-    x = layers_of_block(b, x, i);
-    if (vector) x = per_layer_added(b, x, vector);
+    if (b->d->streams) {
+        x = streams_predicted(b, x);
+        x = streams_corrected(b, x, layers_of_block(b, streams_active(b, x), i));
+        if (vector) x = streams_given(b, x, vector);
+    } else {
+        x = layers_of_block(b, x, i);
+        if (vector) x = add(b->g, x, per_layer_given(b, x, vector));
+    }
     x = block_scaled(b, x);
     graph_leave(b->g);
     return x;
@@ -337,7 +356,9 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
         x = add_learned(&b, x,
                         embedding_table(g, "wpe", n_positions, d->width, NULL, ROLE_POSITION));
     x = maybe_dropout(g, x, f->training ? d->embedding_dropout : 0, b.salt++);
+    x = streams_begun(&b, x);
     for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i, vectors ? vectors[i] : NULL);
+    x = streams_joined(&b, x);
     const Linear head = { d->vocab_size, "vocab", "embed", false, ROLE_HEAD };
     *out = (ModelOutput){ .hidden = head_input(&b, norm(g, "lm_head_norm", x, d->head_norm)),
                           .logit_cap = d->logit_cap };
@@ -357,29 +378,18 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
 static const DecayGroup groups[] = {
     { "linear", (const char *const[]){ "attn", "mlp", "short_conv.", "mtp.stream.", "mtp.token.",
                                        "per_layer_proj", "per_layer_gate", "per_layer_out",
+                                       "altup_in.", "altup_out.", "altup_router", "altup_predict",
+                                       "altup_correct", "laurel_left", "laurel_right",
                                        "lm_head.weight", "lm_head.bias", NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
-    { "layernorm", (const char *const[]){ "attention_norm",
-                                          "ffn_norm",
-                                          "lm_head_norm",
-                                          "attention_post_norm",
-                                          "ffn_post_norm",
-                                          "stream_norm",
-                                          "token_norm",
-                                          "ahead_norm",
-                                          "embedding_norm",
-                                          "block_scale",
-                                          "dense_norm",
-                                          "experts_norm",
-                                          "heads_norm",
-                                          "hidden_norm",
-                                          "mixture_norm",
-                                          "router_norm",
-                                          "delta_norm",
-                                          "delta_gates",
-                                          "per_layer_norm",
-                                          "per_layer_post_norm",
-                                          NULL } },
+    { "layernorm",
+      (const char *const[]){
+          "attention_norm", "ffn_norm",    "lm_head_norm",   "attention_post_norm",
+          "ffn_post_norm",  "stream_norm", "token_norm",     "ahead_norm",
+          "embedding_norm", "block_scale", "dense_norm",     "experts_norm",
+          "heads_norm",     "hidden_norm", "mixture_norm",   "router_norm",
+          "delta_norm",     "delta_gates", "per_layer_norm", "per_layer_post_norm",
+          "altup_norm",     "altup_scale", "laurel_norm",    NULL } },
     { 0 },
 };
 

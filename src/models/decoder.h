@@ -56,7 +56,9 @@ typedef struct DecoderLayer {
     bool shortcut;  /* of a sparse block: it has the feed-forward layer, too, `moe` reads what that
                        reads, and what it gives is added behind the next block */
     bool no_ffn;
-    int64_t hidden; /* width of its feed-forward layer; 0: as of the model */
+    int64_t hidden;  /* width of its feed-forward layer; 0: as of the model */
+    double sparsity; /* share of what its activation reads that is 0 instead, above 0 and below 1:
+                        the smallest (ops/gaussian_top_k.h); 0: all is read */
 } DecoderLayer;
 
 /* Whether positions turn queries and keys, and do not only make queries grow. */
@@ -171,11 +173,18 @@ typedef struct MultiToken {
  * stream behind the block opens, and what a product gives of it is added behind a norm (Gemma 3n,
  * Gemma 4). */
 typedef struct PerLayerEmbedding {
-    int64_t width, vocab_size; /* of the table; at least the model's */
+    int64_t width, vocab_size; /* of the table; ids from there on have the vectors of id 0 */
     double scale;              /* multiplies what the table gives; 0: nothing does */
     const Norm *norm;          /* of the product, with that width; there always */
     const Norm *post_norm;     /* of what is added; likewise */
 } PerLayerEmbedding;
+
+/* There are several streams, and the layers of a block read one (models/decoder_streams.c). */
+typedef struct Streams {
+    int64_t n, active; /* at least 2; the one that layers read */
+    double bound;      /* of weights of factors, while the model is trained; 0: none */
+    bool scales;       /* gates of `per_layer` read the active stream times learned numbers */
+} Streams;
 
 /* Norms are NULL where there is none; scales and caps are 0. */
 typedef struct Decoder {
@@ -231,9 +240,14 @@ typedef struct Decoder {
     const Multipliers *multipliers;     /* NULL: all are 1 */
     const ShortConv *short_conv;        /* NULL: no layer is such a convolution */
     const PerLayerEmbedding *per_layer; /* of the n_layer blocks; NULL: there is none */
-    const MultiToken *multi_token;      /* NULL: the next token alone is predicted */
-    const DecoderLayer *layer;          /* n_layer of them, and one for each block of multi_token */
-    const Moe *moe;                     /* NULL: no layer is sparse */
+    const Streams *streams;             /* NULL: there is one */
+    /* Beside attention, or what is in its place, a product of so many numbers, which are one of
+     * what that reads, is added behind a norm, and so is what it reads; the sum is divided by the
+     * root of 2 (Learned Augmented Residual Layers, Menghani et al. 2024). 0: there is none. */
+    int64_t laurel_rank;
+    const MultiToken *multi_token; /* NULL: the next token alone is predicted */
+    const DecoderLayer *layer;     /* n_layer of them, and one for each block of multi_token */
+    const Moe *moe;                /* NULL: no layer is sparse */
 } Decoder;
 
 /* A model that refers to the description, which must stay as long. */

@@ -80,8 +80,19 @@ Value *decoder_conv(Build *b, const char *name, Value *x, int64_t taps, bool bia
 /* decoder_per_layer.c: for each block the vector [b s width] of its own, of the embeddings x of the
  * ids; NULL: the model has none. */
 Value **per_layer_embeddings(Build *b, Value *ids, Value *x);
-/* The stream x behind a block, with what the block's vector gives. */
-Value *per_layer_added(Build *b, Value *x, Value *vector);
+/* What a block's vector adds to the stream, behind a gate that x [b s width] opens. */
+Value *per_layer_given(Build *b, Value *x, Value *vector);
+/* decoder_streams.c: all streams [b s (k width)] of a model that has several, from embeddings x [b
+ * s width]; and one stream of them behind the last block. Both give x where the model has one. */
+Value *streams_begun(Build *b, Value *x);
+Value *streams_joined(Build *b, Value *x);
+/* All streams as a block predicts them; of them the one that its layers read, [b s width]; all as
+ * they are corrected by what the layers made of that one; and with what a block's own embedding
+ * gives, in all but the first. */
+Value *streams_predicted(Build *b, Value *x);
+Value *streams_active(Build *b, Value *x);
+Value *streams_corrected(Build *b, Value *x, Value *active);
+Value *streams_given(Build *b, Value *x, Value *vector);
 /* decoder_attention.c: the cache of that name for what is kept of texts, [texts ...]. What has a
  * second dimension of 1 is kept of a text as a whole, else that is its positions. */
 Value *decoder_cache(Build *b, const char *name, const Value *x, int n_dims, const Dim *dims);

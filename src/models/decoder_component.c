@@ -53,6 +53,7 @@ static const Field layer_fields[] = {
     FIELD_INT(LayerSettings, n_head_q, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, n_head_kv, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, ffn_hidden, "null", 1, MOST, "of these blocks; null: the model's"),
+    FIELD_FLOAT(LayerSettings, sparsity, "0.0", 0, 1, "share of what the activation of their feed-forward layers reads that is 0 instead: what is below a bound that so many of normally distributed numbers are below; 0: all is read", .flags = FIELD_OPEN_MAX),
     FIELD_BOOL(LayerSettings, keys_as_values, "false", "no product of values: they are what that of keys gives, in front of norms and rope"),
     FIELD_BOOL(LayerSettings, shared_kv, "false", "no products of keys and values: attention reads those of the last block before it that has its own and the same window"),
     FIELD_BOOL(LayerSettings, shared_index, "false", "no indexer of sparse_attention: attention sees the tokens that the one of the last block before it that has its own selected"),
@@ -104,6 +105,13 @@ static const Field per_layer_fields[] = {
     FIELD_INT(PerLayerSettings, width, NULL, 1, MOST, "of the vector of a token in a block"),
     FIELD_INT(PerLayerSettings, vocab_size, "null", 1, MOST, "rows of the table; null: as the model's"),
     FIELD_FLOAT(PerLayerSettings, scale, "0.0", 0, INFINITY, "multiplies what the table gives; 0: nothing does"),
+    { 0 },
+};
+static const Field stream_fields[] = {
+    FIELD_INT(StreamSettings, streams, "4", 2, 64, "number of streams"),
+    FIELD_INT(StreamSettings, active, "0", 0, 63, "the one that the layers of a block read"),
+    FIELD_FLOAT(StreamSettings, bound, "0.0", 0, INFINITY, "weights of what predicts and corrects streams count as at most so far from 0 while the model is trained; 0: as they are"),
+    FIELD_BOOL(StreamSettings, scale, "false", "with per_layer_embedding: its gates read the active stream times a learned number of each feature"),
     { 0 },
 };
 static const Field mixture_fields[] = {
@@ -202,6 +210,8 @@ static const Field fields[] = {
     FIELD_STRUCT(DecoderSettings, multipliers, Multipliers, multiplier_fields, "null", "numbers that parts of blocks are multiplied by; null: all are 1"),
     FIELD_STRUCT(DecoderSettings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
     FIELD_STRUCT(DecoderSettings, per_layer_embedding, PerLayerSettings, per_layer_fields, "null", "a second table of embeddings, with a vector of each token id for each block: blocks add what it gives behind a gate that the stream opens; null: none"),
+    FIELD_STRUCT(DecoderSettings, alternating_updates, StreamSettings, stream_fields, "null", "AltUp: several streams, each as wide as n_embd, of which the layers of a block read one; the block predicts all, and corrects them by what the layers made of that one; null: there is one stream"),
+    FIELD_INT(DecoderSettings, laurel_rank, "0", 0, MOST, "LAuReL: beside attention, or what is in its place, blocks add what that reads, and a product of it by a matrix of this rank, behind a norm; 0: they do not"),
     FIELD_STRUCT(DecoderSettings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
 };
@@ -311,7 +321,8 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .is_sparse = x->sparse,
                                    .shortcut = x->shortcut,
                                    .no_ffn = x->no_ffn,
-                                   .hidden = own_size(x->ffn_hidden, s->ffn_hidden) };
+                                   .hidden = own_size(x->ffn_hidden, s->ffn_hidden),
+                                   .sparsity = x->sparsity };
     }
     for (int64_t i = s->n_layer; i < n; i++) layer[i] = layer[i - 1];
     return layer;
@@ -346,6 +357,14 @@ static const PerLayerEmbedding *per_layer_of(Arena *a, const DecoderSettings *s)
     return p;
 }
 
+static const Streams *streams_of(Arena *a, const DecoderSettings *s)
+{
+    const StreamSettings *given = s->alternating_updates;
+    if (!given) return NULL;
+    const Streams made = { given->streams, given->active, given->bound, given->scale };
+    return arena_copy(a, &made, sizeof made);
+}
+
 static void set_norms(Arena *a, const DecoderSettings *s, Decoder *d)
 {
     const bool two = s->residual != RESIDUAL_ONE_NORM;
@@ -374,6 +393,7 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->layer = layers_of(a, s);
     d->moe = mixture_of(a, s);
     d->per_layer = per_layer_of(a, s);
+    d->streams = streams_of(a, s);
 }
 
 static Error *build(Builder *b, const void *settings, void **out)
@@ -429,6 +449,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .block_scale = s->block_scale,
         .short_conv = s->short_conv,
         .multipliers = s->multipliers,
+        .laurel_rank = s->laurel_rank,
         .multi_token = s->multi_token,
     };
     set_parts(a, s, d);

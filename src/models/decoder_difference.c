@@ -174,6 +174,15 @@ static const char *per_layer(Arena *a, const PerLayerEmbedding *x, const PerLaye
     return e ? e : norms(a, "norm of what they add", x->post_norm, y->post_norm);
 }
 
+static const char *streams(Arena *a, const Streams *x, const Streams *y)
+{
+    if (!x || !y) return flag(a, "several streams", x, y);
+    const char *e = number(a, "streams", (double)x->n, (double)y->n);
+    if (!e) e = number(a, "active stream", (double)x->active, (double)y->active);
+    if (!e) e = number(a, "bound of factors of streams", x->bound, y->bound);
+    return e ? e : flag(a, "scale of the active stream", x->scales, y->scales);
+}
+
 static bool attends(const DecoderLayer *l)
 {
     return l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
@@ -202,6 +211,7 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
         if (!e && decoder_is_dense(x, p) && decoder_is_dense(y, q))
             e = number(a, "feed-forward width", (double)decoder_hidden_of(x, p),
                        (double)decoder_hidden_of(y, q));
+        if (!e) e = number(a, "sparsity", p->sparsity, q->sparsity);
         if (!e) e = number(a, "window", (double)p->window, (double)q->window);
         if (!e && attends(p)) e = attention_layers(a, p, q);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
@@ -344,6 +354,10 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = selectives(a, x->selective, y->selective);
     if (!e) e = convolutions(a, x->short_conv, y->short_conv);
     if (!e) e = per_layer(a, x->per_layer, y->per_layer);
+    if (!e) e = streams(a, x->streams, y->streams);
+    if (!e)
+        e = number(a, "rank beside attention (laurel)", (double)x->laurel_rank,
+                   (double)y->laurel_rank);
     if (!e) e = multipliers(a, decoder_multipliers(x), decoder_multipliers(y));
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);

@@ -5,6 +5,7 @@
 #include "ops/embed.h"
 #include "ops/features.h"
 #include "ops/reshape.h"
+#include "ops/sequence.h"
 
 /* Vectors of all blocks lie side by side: [b s (l d)]. They are cut apart here, outside of the
  * blocks, so that each stage of a pipeline gets those of its blocks alone. */
@@ -17,6 +18,7 @@ Value **per_layer_embeddings(Build *b, Value *ids, Value *x)
     const int64_t all = p->width * d->n_layer;
     const Linear into = { all, NULL, "embed", false, ROLE_LINEAR };
     Value *table = embedding_table(g, "wte_per_layer", p->vocab_size, all, "vocab", ROLE_EMBEDDING);
+    if (p->vocab_size < d->vocab_size) ids = ids_below(g, ids, p->vocab_size);
     Value *own = embed(g, ids, table);
     if (p->scale != 0) own = scale(g, own, p->scale);
     Value *made = scale(g, linear(g, "per_layer_proj", x, &into), 1 / sqrt((double)d->width));
@@ -30,7 +32,7 @@ Value **per_layer_embeddings(Build *b, Value *ids, Value *x)
     return vector;
 }
 
-Value *per_layer_added(Build *b, Value *x, Value *vector)
+Value *per_layer_given(Build *b, Value *x, Value *vector)
 {
     const Decoder *d = b->d;
     const PerLayerEmbedding *p = d->per_layer;
@@ -38,6 +40,5 @@ Value *per_layer_added(Build *b, Value *x, Value *vector)
     const Linear in = { p->width, NULL, "embed", false, ROLE_LINEAR },
                  out = { d->width, "embed", NULL, false, ROLE_RESIDUAL };
     Value *y = gate(g, linear(g, "per_layer_gate", x, &in), vector, d->activation);
-    y = norm(g, "per_layer_post_norm", linear(g, "per_layer_out", y, &out), p->post_norm);
-    return add(g, x, y);
+    return norm(g, "per_layer_post_norm", linear(g, "per_layer_out", y, &out), p->post_norm);
 }

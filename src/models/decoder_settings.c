@@ -255,12 +255,33 @@ static Error *check_per_layer(const DecoderSettings *s)
 {
     const PerLayerSettings *p = s->per_layer_embedding;
     if (!p) return NULL;
-    if (p->vocab_size && *p->vocab_size < s->vocab_size)
-        return error_new("per_layer_embedding: vocab_size %lld is below the model's %lld",
-                         (long long)*p->vocab_size, (long long)s->vocab_size);
     if (s->activation == ACTIVATE_XIELU)
         return error_new("per_layer_embedding: its gates have no numbers that xielu learns; "
                          "activation must be another");
+    return NULL;
+}
+
+/* Several streams, and what is added beside a mixer. */
+static Error *check_streams(const DecoderSettings *s)
+{
+    const StreamSettings *x = s->alternating_updates;
+    bool mixes = false;
+    for (int64_t i = 0; i < s->layers.n; i++) mixes |= !s->layers.item[i].no_mixer;
+    if (s->laurel_rank && !residual_is_serial((Residual)s->residual))
+        return error_new("laurel_rank: it needs residual: serial or normed");
+    if (s->laurel_rank && !mixes)
+        return error_new(
+            "laurel_rank: no block of `layers` has attention, or what is in its place");
+    if (!x) return NULL;
+    if (x->active >= x->streams)
+        return error_new("alternating_updates: active %lld must be below streams %lld",
+                         (long long)x->active, (long long)x->streams);
+    if (x->scale && !s->per_layer_embedding)
+        return error_new("alternating_updates: scale is of what the gates of per_layer_embedding "
+                         "read, which is null");
+    if (s->multi_token)
+        return error_new("multi_token: its blocks read one stream; alternating_updates must be "
+                         "null");
     return NULL;
 }
 
@@ -311,6 +332,11 @@ static Error *check_sizes(const DecoderSettings *s)
             return error_new("layers.%lld: ffn_hidden: the blocks have no feed-forward layer "
                              "beside the mixture",
                              (long long)i);
+        if (x->sparsity > 0 && !has_own)
+            return error_new(
+                "layers.%lld: sparsity: it is of feed-forward layers beside a mixture, "
+                "and the blocks have none",
+                (long long)i);
         any_attends |= decoder_layer_attends(x);
         feeds |= !x->no_ffn;
         is_dense |= has_own && !x->ffn_hidden;
@@ -371,11 +397,13 @@ static Error *check_ternary(const DecoderSettings *s)
                   { "state_space", s->state_space },
                   { "selective_scan", s->selective_scan },
                   { "short_conv", s->short_conv },
-                  { "per_layer_embedding", s->per_layer_embedding } };
+                  { "per_layer_embedding", s->per_layer_embedding },
+                  { "alternating_updates", s->alternating_updates },
+                  { "laurel_rank", s->laurel_rank } };
     for (size_t i = 0; i < sizeof other / sizeof *other && s->linear == LINEAR_TERNARY; i++)
         if (other[i].given)
             return error_new("linear: ternary is of blocks of attention and dense feed-forward "
-                             "layers; %s must be null",
+                             "layers; %s must be left out",
                              other[i].key);
     return NULL;
 }
@@ -427,6 +455,7 @@ Error *decoder_settings_check(const void *settings)
         return error_new("attention_gate_by: there are no gates; attention_gate is none");
     TRY(decoder_layers_check(s));
     TRY(check_per_layer(s));
+    TRY(check_streams(s));
     TRY(check_latent(s));
     TRY(check_sparse(s));
     TRY(check_differential(s));

@@ -17,6 +17,7 @@ typedef struct LayerSettings {
     const int64_t *head_width, *n_head_q, *n_head_kv, *ffn_hidden;
     bool chunks, no_qk_norm, no_sinks, no_out_bias, keys_as_values, shared_kv, shared_index,
         no_rope, sparse, shortcut, linear, side_by_side, conv, no_mixer, no_ffn;
+    double sparsity;
 } LayerSettings;
 
 typedef struct LayerList {
@@ -29,6 +30,12 @@ typedef struct PerLayerSettings {
     const int64_t *vocab_size;
     double scale;
 } PerLayerSettings;
+
+typedef struct StreamSettings {
+    int64_t streams, active;
+    double bound;
+    bool scale;
+} StreamSettings;
 
 typedef enum LinearKind { LINEAR_PLAIN, LINEAR_TERNARY } LinearKind;
 typedef enum GateFunction { GATE_BY_SIGMOID, GATE_BY_SOFTPLUS } GateFunction;
@@ -62,6 +69,8 @@ typedef struct DecoderSettings {
     const Multipliers *multipliers;
     const Moe *mixture;
     const PerLayerSettings *per_layer_embedding;
+    const StreamSettings *alternating_updates;
+    int64_t laurel_rank;
     const MultiToken *multi_token;
 } DecoderSettings;
 

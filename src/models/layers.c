@@ -5,6 +5,7 @@
 #include "ops/contract.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
+#include "ops/gaussian_top_k.h"
 #include "ops/gelu_tanh.h"
 #include "ops/norm.h"
 #include "ops/offset.h"
@@ -136,13 +137,18 @@ Value *multiplied(Graph *g, Value *x, double factor)
     return factor != 1 ? scale(g, x, factor) : x;
 }
 
+static Value *largest(Graph *g, Value *x, double sparsity)
+{
+    return sparsity > 0 ? gaussian_top_k(g, x, sparsity) : x;
+}
+
 Value *gated_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
-                    double factor)
+                    double factor, double sparsity)
 {
     const Linear into = into_hidden(hidden, bias, ROLE_LINEAR),
                  up = into_hidden(hidden, bias, ROLE_UP);
     Value *a = multiplied(g, linear(g, "W", x, &into), factor), *b = linear(g, "V", x, &up);
-    return gate(g, a, b, activation);
+    return gate(g, largest(g, a, sparsity), b, activation);
 }
 
 Value *mlp_out(Graph *g, const char *name, Value *hidden, int64_t width, bool bias)
@@ -156,8 +162,8 @@ Value *mlp_out(Graph *g, const char *name, Value *hidden, int64_t width, bool bi
 Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
                  double factor)
 {
-    return mlp_out(g, "W_2", gated_hidden(g, x, activation, hidden, bias, factor), value_width(x),
-                   bias);
+    return mlp_out(g, "W_2", gated_hidden(g, x, activation, hidden, bias, factor, 0),
+                   value_width(x), bias);
 }
 
 /* softplus of it is `value`. */
@@ -175,14 +181,16 @@ static Value *activate_xielu(Graph *g, Value *x)
                  learned_factor(g, "alpha_n", 0.8 - XIELU_BETA));
 }
 
-Value *plain_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias)
+Value *plain_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
+                    double sparsity)
 {
     const Linear in = into_hidden(hidden, bias, ROLE_LINEAR);
-    Value *y = linear(g, "c_fc", x, &in);
+    Value *y = largest(g, linear(g, "c_fc", x, &in), sparsity);
     return activation == ACTIVATE_XIELU ? activate_xielu(g, y) : activate(g, y, activation);
 }
 
 Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias)
 {
-    return mlp_out(g, "c_proj", plain_hidden(g, x, activation, hidden, bias), value_width(x), bias);
+    return mlp_out(g, "c_proj", plain_hidden(g, x, activation, hidden, bias, 0), value_width(x),
+                   bias);
 }

@@ -68,10 +68,12 @@ Value *gate(Graph *g, Value *gate, Value *up, Activation activation);
 /* x times a number; x itself where it is 1. */
 Value *multiplied(Graph *g, Value *x, double factor);
 /* w2(activation(factor w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
-/* What their last products read, and these. */
+/* What their last products read, and these. Of what the activation reads the share `sparsity`, the
+ * smallest, counts as 0 (ops/gaussian_top_k.h); 0: all is read. */
 Value *gated_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
-                    double factor);
-Value *plain_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);
+                    double factor, double sparsity);
+Value *plain_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
+                    double sparsity);
 Value *mlp_out(Graph *g, const char *name, Value *hidden, int64_t width, bool bias);
 Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
                  double factor);

@@ -10,14 +10,14 @@
     OPS(contract) KERNELS(gemm) OPS(panels) KERNELS(panels) OPS(contract_pieces) OPS(contract_epilogue) \
     OPS(float8) KERNELS(float8) OPS(grid) KERNELS(grid) \
     OPS(elementwise) KERNELS(elementwise) KERNELS(bias) \
-    OPS(gelu_tanh) OPS(relu) OPS(offset) OPS(logit_cap) OPS(clip) OPS(row_gate) KERNELS(row_gate) OPS(clamped_swiglu) OPS(xielu) KERNELS(xielu) \
+    OPS(gelu_tanh) OPS(relu) OPS(offset) OPS(logit_cap) OPS(clip) OPS(row_gate) KERNELS(row_gate) OPS(clamped_swiglu) OPS(xielu) KERNELS(xielu) OPS(gaussian_top_k) KERNELS(gaussian_top_k) \
     OPS(reshape) OPS(features) KERNELS(features) \
     OPS(cast) KERNELS(half) OPS(halves) KERNELS(halves) \
     OPS(fill) \
     OPS(accumulate) \
     OPS(embed) KERNELS(embed) \
     OPS(positions) \
-    OPS(norm) KERNELS(norm) \
+    OPS(norm) KERNELS(norm) OPS(match_size) KERNELS(match_size) \
     OPS(rope) KERNELS(rope) \
     OPS(rope_scaled) \
     OPS(sequence) OPS(patches) OPS(nce) \

@@ -16,7 +16,7 @@ Value *clip(Graph *g, Value *x, double bound)
 
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
-    Value *in[] = { n->in[0], dout[0] };
+    Value *in[] = { dout[0], n->in[0] };
     din[0] = graph_add(g, &op_clip_grad, n->attrs, 2, in)->out[0];
 }
 
@@ -31,7 +31,7 @@ static int reference(const Launch *l)
 
 static int grad_reference(const Launch *l)
 {
-    const double *x = l->in[0].data, *dy = l->in[1].data, most = ((const Clip *)l->attrs)->bound;
+    const double *dy = l->in[0].data, *x = l->in[1].data, most = ((const Clip *)l->attrs)->bound;
     double *dx = l->out[0].data;
     for (int64_t i = 0, n = tensor_count(&l->out[0]); i < n; i++)
         dx[i] = x[i] <= most && x[i] >= -most ? dy[i] : 0;
@@ -54,6 +54,7 @@ static const OpDef op_clip_grad = {
     .attrs = attrs,
     .attrs_size = sizeof(Clip),
     .reference = grad_reference,
+    .flags = OP_LINEAR, /* in the gradient, which is first: of parameters it may be a partial sum */
 };
 
 const OpDef *const clip_ops[] = { &op_clip, &op_clip_grad, NULL };

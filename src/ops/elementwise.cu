@@ -308,7 +308,7 @@ KERNEL(clip_kernel, 256)
 KERNEL(clip_grad_kernel, 256)
 {
     const float most = (float)attrs_of<Clip>(c).bound;
-    map<2>(c, [=](auto, float x, float dy) { return x <= most && x >= -most ? dy : 0; });
+    map<2>(c, [=](auto, float dy, float x) { return x <= most && x >= -most ? dy : 0; });
 }
 
 KERNEL(swiglu_kernel, 256)

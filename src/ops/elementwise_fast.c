@@ -221,7 +221,7 @@ INLINE void clip_step(const Vec *x, Vec *y, float bound)
 INLINE void clip_grad_step(const Vec *x, Vec *y, float bound)
 {
     const Vec most = vec_set(bound);
-    y[0] = vec_keep((x[0] <= most) & (x[0] >= -most), x[1]);
+    y[0] = vec_keep((x[1] <= most) & (x[1] >= -most), x[0]);
 }
 
 /* run_NAME, which maps the function NAME_step over all elements. */

@@ -21,9 +21,14 @@ Value *slice_features(Graph *g, Value *x, int64_t from, int64_t n)
     return moved(g, &op_slice_features, x, from, n);
 }
 
+Value *place_features(Graph *g, Value *x, int64_t from, int64_t d)
+{
+    return moved(g, &op_pad_features, x, from, d);
+}
+
 Value *pad_features(Graph *g, Value *x, int64_t d)
 {
-    return moved(g, &op_pad_features, x, 0, d);
+    return place_features(g, x, 0, d);
 }
 
 Value *join_features(Graph *g, Value *x, Value *front)
@@ -41,7 +46,7 @@ static int64_t place(const Node *n)
 
 static void slice_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
-    din[0] = moved(g, &op_pad_features, dout[0], place(n), value_width(n->in[0]));
+    din[0] = place_features(g, dout[0], place(n), value_width(n->in[0]));
 }
 
 static void pad_grad(Graph *g, const Node *n, Value *const *dout, Value **din)

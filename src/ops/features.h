@@ -9,6 +9,8 @@ extern const OpDef op_join_features;
 Value *slice_features(Graph *g, Value *x, int64_t from, int64_t n);
 /* x [* n] with zeros behind it: [* d]. */
 Value *pad_features(Graph *g, Value *x, int64_t d);
+/* Likewise with `from` zeros in front, and others behind where there is room. */
+Value *place_features(Graph *g, Value *x, int64_t from, int64_t d);
 /* For each head of x [* h c n] the features of front [* 1 c r], then its own: [* h c r+n]. */
 Value *join_features(Graph *g, Value *x, Value *front);
 

@@ -41,15 +41,6 @@ INLINE Vec get(const Tensor *t, int64_t i, int64_t n)
     return vec_get(t->dtype, t->data, i, n);
 }
 
-/* Lanes beyond the row, which must not count. */
-INLINE Vec only_first(Vec v, int64_t n)
-{
-    if (n >= LANES) return v;
-    float lane[LANES];
-    vec_store(lane, v);
-    return vec_load_n(lane, n);
-}
-
 /* What a row is shifted and multiplied by. */
 typedef struct Moments {
     Vec mean, factor;
@@ -67,7 +58,7 @@ INLINE Moments moments_of(const Rows *w, int64_t at)
     for (int64_t j = 0; j < w->width; j += LANES) {
         int64_t n = lanes_left(w->width, j);
         Vec v = get(x, at + j, n);
-        if (w->centered) v = only_first(v - mean, n);
+        if (w->centered) v = vec_keep_first(v - mean, n);
         square = vec_fma(v, v, square);
     }
     double variance = (double)vec_sum(square) / (double)w->width;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const OpDef op_join_row, op_join_row_grad, op_slice_rows, op_pad_rows, op_mean_rows,
-    op_mean_rows_grad, op_repeat_rows, op_repeat_rows_grad, op_later_ids;
+    op_mean_rows_grad, op_repeat_rows, op_repeat_rows_grad, op_later_ids, op_ids_below;
 
 static const Field join_attrs[] = {
     FIELD_BOOL(JoinRow, in_front, NULL, "the row comes first"),
@@ -19,6 +19,11 @@ static const Field slice_attrs[] = {
 static const Field later_attrs[] = {
     FIELD_INT(LaterIds, n, NULL, 0, 0, "so many tokens further on"),
     FIELD_INT(LaterIds, after, NULL, 0, 0, "after the last one"),
+    { 0 },
+};
+
+static const Field below_attrs[] = {
+    FIELD_INT(IdsBelow, n, NULL, 1, 0, "from here on an id counts as 0"),
     { 0 },
 };
 
@@ -49,6 +54,11 @@ Value *slice_rows(Graph *g, Value *x, int64_t from, int64_t n)
 Value *later_ids(Graph *g, Value *ids, int64_t n, int32_t after)
 {
     return graph_add(g, &op_later_ids, &(LaterIds){ n, after }, 1, &ids)->out[0];
+}
+
+Value *ids_below(Graph *g, Value *ids, int64_t n)
+{
+    return graph_add(g, &op_ids_below, &(IdsBelow){ n }, 1, &ids)->out[0];
 }
 
 Value *mean_rows(Graph *g, Value *x)
@@ -162,6 +172,14 @@ static int later_reference(const Launch *l)
     const int32_t *x = l->in[0].data;
     for (int64_t i = 0; i < n; i++)
         ((int32_t *)l->out[0].data)[i] = i % s + a->n < s ? x[i + a->n] : (int32_t)a->after;
+    return KERNEL_OK;
+}
+
+static int below_reference(const Launch *l)
+{
+    const int64_t most = ((const IdsBelow *)l->attrs)->n, n = tensor_count(&l->in[0]);
+    const int32_t *x = l->in[0].data;
+    for (int64_t i = 0; i < n; i++) ((int32_t *)l->out[0].data)[i] = x[i] < most ? x[i] : 0;
     return KERNEL_OK;
 }
 
@@ -281,7 +299,24 @@ static const OpDef op_later_ids = {
     .reference = later_reference,
 };
 
-const OpDef *const sequence_ops[] = {
-    &op_join_row,       &op_join_row_grad, &op_slice_rows,       &op_pad_rows,  &op_mean_rows,
-    &op_mean_rows_grad, &op_repeat_rows,   &op_repeat_rows_grad, &op_later_ids, NULL
+static const OpDef op_ids_below = {
+    .name = "ids_below",
+    .doc = "ids, but 0 from a bound on",
+    .dims = "*->*",
+    .attrs = below_attrs,
+    .attrs_size = sizeof(IdsBelow),
+    .dtypes = id_dtype,
+    .reference = below_reference,
 };
+
+const OpDef *const sequence_ops[] = { &op_join_row,
+                                      &op_join_row_grad,
+                                      &op_slice_rows,
+                                      &op_pad_rows,
+                                      &op_mean_rows,
+                                      &op_mean_rows_grad,
+                                      &op_repeat_rows,
+                                      &op_repeat_rows_grad,
+                                      &op_later_ids,
+                                      &op_ids_below,
+                                      NULL };

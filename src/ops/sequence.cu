@@ -60,6 +60,16 @@ KERNEL(later_ids_kernel, 256)
         set(c.out[0], i, i % s + a.n < s ? get_int(x, i + a.n) : (int32_t)a.after);
 }
 
+KERNEL(ids_below_kernel, 256)
+{
+    const int64_t n = attrs_of<IdsBelow>(c).n;
+    const CallTensor &x = c.in[0];
+    for (int64_t i = thread_number(); i < x.count; i += all_threads()) {
+        const int32_t id = get_int(x, i);
+        set(c.out[0], i, id < n ? id : 0);
+    }
+}
+
 KERNEL(mean_rows_kernel, 256)
 {
     const CallTensor &x = c.in[0];

@@ -9,6 +9,8 @@ Value *join_row(Graph *g, Value *x, Value *row, bool in_front);
 Value *slice_rows(Graph *g, Value *x, int64_t from, int64_t n);
 /* The ids [b s] from n tokens further on, and `after` where the sequence is over. */
 Value *later_ids(Graph *g, Value *ids, int64_t n, int32_t after);
+/* The ids [b s], but 0 where they are `n` or more. */
+Value *ids_below(Graph *g, Value *ids, int64_t n);
 /* The mean row of x [b s d]: [b d]. */
 Value *mean_rows(Graph *g, Value *x);
 /* The rows [q d] for each of `batch` samples: [b q d]. */
@@ -23,6 +25,11 @@ typedef struct JoinRow {
 typedef struct LaterIds {
     int64_t n, after;
 } LaterIds;
+
+/* Attributes of "ids_below". */
+typedef struct IdsBelow {
+    int64_t n;
+} IdsBelow;
 
 /* Attributes of "slice_rows" and of its gradient. */
 typedef struct SliceRows {

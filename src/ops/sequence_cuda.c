@@ -34,6 +34,11 @@ static int run_later_ids(const Launch *l)
     return run(l, "later_ids_kernel", sizeof(LaterIds));
 }
 
+static int run_ids_below(const Launch *l)
+{
+    return run(l, "ids_below_kernel", sizeof(IdsBelow));
+}
+
 static int run_mean_rows(const Launch *l)
 {
     return run(l, "mean_rows_kernel", 0);
@@ -66,6 +71,7 @@ const KernelDef sequence_cuda[] = {
     { "slice_rows", "cuda", "any>any", CPU_SCALAR, run_slice_rows, NULL, cuda_floats_fit },
     { "pad_rows", "cuda", "any>any", CPU_SCALAR, run_pad_rows, NULL, cuda_floats_fit },
     { "later_ids", "cuda", "i32>i32", CPU_SCALAR, run_later_ids, NULL, NULL },
+    { "ids_below", "cuda", "i32>i32", CPU_SCALAR, run_ids_below, NULL, NULL },
     { "mean_rows", "cuda", "any>any", CPU_SCALAR, run_mean_rows, NULL, cuda_floats_fit },
     { "mean_rows_grad", "cuda", "any>any", CPU_SCALAR, run_mean_rows_grad, NULL, cuda_floats_fit },
     { "repeat_rows", "cuda", "any>any", CPU_SCALAR, run_repeat_rows, NULL, cuda_floats_fit },

@@ -202,6 +202,7 @@ static Error *shard_node(Sharder *s, Node *n)
         if (s->rule[i]->mesh == MESH_TP) take_new(s, n, s->rule[i], &used);
         take_rule(s, n, s->rule[i], partial, of_slot, &used);
     }
+    partial &= ~used; /* another input may be split where the first one owes a sum */
     for (int k = 0; k < n->n_in && !n->op->spread; k++) {
         Want want[MAX_DIMS] = { 0 };
         for (int d = 0; d < n->in[k]->n_dims; d++)

@@ -510,6 +510,13 @@ TEST(ranks_of_a_pipeline_keep_the_keys_that_their_layers_share_with_others)
                         "{width: 6}");
 }
 
+TEST(ranks_of_a_pipeline_are_sent_all_streams)
+{
+    check_staged_blocks("layers: [{sparsity: 0.4}, {}], laurel_rank: 4, alternating_updates: "
+                        "{streams: 3, active: 1, scale: true}, per_layer_embedding: {width: 6, "
+                        "vocab_size: 99}");
+}
+
 /* That of block 1 is, on another rank. */
 TEST(ranks_of_a_pipeline_are_sent_what_is_added_behind_the_next_block)
 {

@@ -34,6 +34,8 @@ FALCON = {k: v for k, v in NEOX.items() if k != "intermediate_size"}
 GRANITE = dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)
 GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, hidden_activation="gelu_pytorch_tanh")
 
+GEMMA3N = LLAMA | dict(head_dim=16, num_hidden_layers=7, sliding_window=24, num_kv_shared_layers=2, altup_num_inputs=3, hidden_size_per_layer_input=12, laurel_rank=8,
+                       vocab_size_per_layer_input=60, final_logit_softcapping=3.0, activation_sparsity_pattern=[0.9, 0.5] + 5 * [0.0])
 LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=16)
 ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=24, routed_scaling_factor=1.5, n_group=4, topk_group=2)
 # many heads, so that no score is 0 for all of them
@@ -286,6 +288,12 @@ FAMILIES = {
                                                  layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"])),
     "gemma4_experts": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=6,
                                                    hidden_size_per_layer_input=0, sliding_window=24, enable_moe_block=True, num_experts=6, top_k_experts=3, moe_intermediate_size=20)),
+    "gemma3n": ("Gemma3nText", GEMMA3N),
+    "gemma3n_streams": ("Gemma3nText", GEMMA3N | dict(num_hidden_layers=6, num_kv_shared_layers=1, altup_num_inputs=5, hidden_size_per_layer_input=4, laurel_rank=3, activation_sparsity_pattern=None,
+                                                      vocab_size_per_layer_input=LLAMA["vocab_size"] + 3, attention_bias=True, tie_word_embeddings=False)),
+    "gemma3n_listed": ("Gemma3nText", GEMMA3N | dict(num_hidden_layers=3, num_kv_shared_layers=1, intermediate_size=[48, 40, 64], altup_num_inputs=4, altup_active_idx=1, altup_coef_clip=0.1,
+                                                       layer_types=["full_attention", "sliding_attention", "full_attention"], activation_sparsity_pattern=[0.3, 0.0, 0.9],
+                                                       rope_parameters={"full_attention": dict(rope_type="linear", rope_theta=1e5, factor=2.0), "sliding_attention": dict(rope_type="default", rope_theta=1e3)})),
     "axk1": ("AXK1", LATENT | ROUTED | dict(q_lora_rank=20, attention_bias=True)),
     "axk1_yarn": ("AXK1", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=False, mlp_layer_types=["sparse", "dense", "sparse"]) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
@@ -674,7 +682,7 @@ def check(name, work):
     torch.manual_seed(0)
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
                "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
-               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
+               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Gemma3nText": ("Gemma3nForCausalLM", "Gemma3nTextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
                "CohereCompassText": ("CohereCompassForCausalLM", "CohereCompassTextConfig"),
                "SarvamMoE": ("Glm4MoeForCausalLM", "SarvamMoEConfig"), "SarvamMLA": ("DeepseekV3ForCausalLM", "SarvamMLAConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))

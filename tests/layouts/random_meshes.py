@@ -64,8 +64,12 @@ def draw_mixer(r, model):
         model["multi_token"] = None
     if kind == "attention" and r.random() < 0.2:
         layers[-1]["n_head_q"] = 2 * model["n_head_q"]
+    if r.random() < 0.15:
+        model |= dict(alternating_updates=dict(streams=r.choice([2, 3, 4]), active=r.choice([0, 1]), bound=r.choice([0.0, 0.3])), multi_token=None)
+    if r.random() < 0.15 and model.get("residual", "serial") == "serial":
+        model["laurel_rank"] = r.choice([4, 8])
     if r.random() < 0.2:
-        model["per_layer_embedding"] = dict(width=r.choice([8, 12]), scale=r.choice([0.0, 3.0]), vocab_size=r.choice([None, 100]))
+        model["per_layer_embedding"] = dict(width=r.choice([8, 12]), scale=r.choice([0.0, 3.0]), vocab_size=r.choice([None, 100, 60]))
     return layers
 
 

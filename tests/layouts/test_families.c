@@ -115,6 +115,27 @@ TEST(gated_attention_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+/* Of Gemma 3n, whose factors come from bounded weights, where each rank has part of a sequence. */
+TEST(streams_of_sequences_that_ranks_share_are_learnt_as_on_one)
+{
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Gemma3nTextDecoderLayer");
+    Streams streams = *d.streams;
+    d.streams = &streams;
+    for (int k = 0; k < 2; k++, streams.bound = 0) {
+        equals_one_rank_fsdp_and_cp(&d);
+        equals_one_rank(&d,
+                        (LayoutCase){ .size[MESH_CP] = 2,
+                                      .size[MESH_PP] = 2,
+                                      .sharding = { .context = true, .method = CONTEXT_GATHER },
+                                      .data_parallel.stage = ZERO_STATES,
+                                      .accumulation = 2,
+                                      .compute = F64 },
+                        1e-11);
+    }
+    arena_free(a);
+}
+
 /* With keys that ranks share, and in latent attention. */
 TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
 {

@@ -108,6 +108,12 @@ TEST(keys_that_blocks_share_wait_in_host_memory_too)
                    "per_layer_embedding: {width: 4}");
 }
 
+TEST(streams_wait_in_host_memory_too)
+{
+    check_settings("norm_behind: true, alternating_updates: {scale: true}, laurel_rank: 3, layers: "
+                   "[{sparsity: 0.5}, {}], per_layer_embedding: {width: 4}");
+}
+
 TEST(what_is_added_behind_the_next_block_waits_in_host_memory_too)
 {
     check_settings("norm_behind: true, layers: [{sparse: true, shortcut: true}, {}], mixture: "

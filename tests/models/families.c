@@ -296,6 +296,12 @@ static const char *const families[] = {
             "\"vocab_size_per_layer_input\": 18, \"num_kv_shared_layers\": 2, "
             "\"use_double_wide_mlp\": true, \"layer_types\": [\"sliding_attention\", "
             "\"full_attention\", \"sliding_attention\", \"full_attention\"]",
+    MEMBERS "\"model_type\": \"gemma3n_text\", \"head_dim\": 4, \"sliding_window\": 3, "
+            "\"hidden_size_per_layer_input\": 6, \"vocab_size_per_layer_input\": 13, "
+            "\"num_kv_shared_layers\": 2, \"altup_num_inputs\": 3, \"altup_active_idx\": 1, "
+            "\"altup_coef_clip\": 0.5, \"laurel_rank\": 5, \"activation_sparsity_pattern\": "
+            "[0.4, 0.0, 0.6, 0.0], \"layer_types\": [\"sliding_attention\", "
+            "\"full_attention\", \"sliding_attention\", \"full_attention\"]",
     MEMBERS "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"router_jitter_noise\": "
             "0.3, \"attention_bias\": true, \"lm_head_bias\": true, \"router_aux_loss_coef\": 0.02",
     "\"model_type\": \"dbrx\", \"vocab_size\": 16, \"d_model\": 16, \"n_layers\": 4, \"n_heads\": "

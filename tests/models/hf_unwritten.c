@@ -154,7 +154,7 @@ const char *hf_members(Arena *a, const HfFamily *f)
         "\"mamba_d_ssm\": 20, \"num_heads\": 4, \"n_groups\": 2, \"state_size\": 3, "
         "\"mamba_num_heads\": 4, \"mamba_head_dim\": 5, \"ssm_state_size\": 3, "
         "\"moe_shared_expert_intermediate_size\": 7, "
-        "\"shared_intermediate_size\": 7, \"hidden_size_per_layer_input\": 0, "
+        "\"shared_intermediate_size\": 7, \"num_kv_shared_layers\": 0, "
         "\"attn_config\": {\"clip_qkv\": 9.0, \"kv_n_heads\": 2}, \"enable_moe_block\": true, "
         "\"top_k_experts\": 2, \"rope_scaling\": {}, \"n_group\": 1, \"topk_group\": 1, "
         "\"attention_types\": [[[\"global\", \"local\"], 1]]";
@@ -163,9 +163,10 @@ const char *hf_members(Arena *a, const HfFamily *f)
     return arena_printf(
         a,
         "\"model_type\": \"%s\"%s, \"norm_topk_prob\": %s, \"moe_intermediate_size\": %d, "
-        "\"num_key_value_heads\": %d, \"head_dim\": %d, \"zero_expert_num\": 2",
+        "\"num_key_value_heads\": %d, \"head_dim\": %d, \"zero_expert_num\": 2, "
+        "\"hidden_size_per_layer_input\": %d",
         f->model_type, rest, f->keys.topk_method || is_longcat ? "false" : "true",
-        f->shared_alike ? 12 : 5, key_heads, is_longcat ? 6 : 8);
+        f->shared_alike ? 12 : 5, key_heads, is_longcat ? 6 : 8, f->dialect == &hf_gemma3n ? 5 : 0);
 }
 
 NamedTensor *hf_named(NamedTensor *file, const char *name)

@@ -452,6 +452,21 @@ static const Pair pairs[] = {
                        "true, activation: clamped_swiglu, layers: [{window: 5, sparse: true}, "
                        "{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 12, bias: true, "
                        "aux_loss: 0.001}" },
+    { SIZES "\"model_type\": \"gemma3n_text\", \"head_dim\": 4, \"sliding_window\": 5, "
+            "\"rms_norm_eps\": 1e-5, \"final_logit_softcapping\": 9.0, "
+            "\"hidden_size_per_layer_input\": 4, \"vocab_size_per_layer_input\": 3, "
+            "\"num_kv_shared_layers\": 2, \"altup_num_inputs\": 3, \"altup_active_idx\": 2, "
+            "\"altup_coef_clip\": 7.0, \"laurel_rank\": 2, \"activation_sparsity_pattern\": "
+            "[0.25, 0.0, 0.0, 0.0], \"layer_types\": [\"sliding_attention\", \"full_attention\", "
+            "\"sliding_attention\", "
+            "\"full_attention\"]",
+      DECODER_SETTINGS
+      "embedding_scale: 2.8284270763397217, attention_scale: 1.0, activation: gelu_tanh, "
+      "norm_behind: true, qk_norm: head, value_norm: true, logit_cap: 9.0, laurel_rank: 2, "
+      "alternating_updates: {streams: 3, active: 2, bound: 7.0, scale: true}, "
+      "per_layer_embedding: {width: 4, vocab_size: 3, scale: 2.0}, rope: {base: 1000000.0}, "
+      "layers: [{window: 5, rope: {}, sparsity: 0.25}, {}, {window: 5, rope: {}, shared_kv: true}, "
+      "{shared_kv: true}]" },
     { SIZES "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
             "\"num_global_key_value_heads\": 2, \"attention_k_eq_v\": true, \"sliding_window\": 5, "
             "\"hidden_size_per_layer_input\": 0, \"rms_norm_eps\": 1e-5, "
@@ -1112,6 +1127,69 @@ TEST(small_models_of_gemma_4_have_embeddings_of_each_layer_unless_they_say_none)
         assert_int_equal(p ? p->width : 0, row[i].width);
         if (p) assert_int_equal(p->vocab_size, 262144);
     }
+    arena_free(a);
+}
+
+TEST(what_gemma_3n_is_silent_about_is_as_its_class_has_it)
+{
+    Arena *a = arena_new();
+    HfModel hf;
+    assert_no_error(decoder_from_json(
+        a,
+        "\"model_type\": \"gemma3n_text\", \"hidden_size\": 16, \"num_hidden_layers\": 27, "
+        "\"intermediate_size\": 12, \"rope_parameters\": {\"full_attention\": {\"rope_type\": "
+        "\"default\"}}",
+        &hf));
+    const Decoder *d = hf.decoder;
+    assert_int_equal(d->vocab_size, 262400);
+    assert_int_equal(d->sequence_length, 32768);
+    assert_int_equal(d->head_width, 256);
+    assert_int_equal(d->n_head_q, 8);
+    assert_int_equal(d->n_head_kv, 2);
+    assert_int_equal(d->per_layer->width, 256);
+    assert_int_equal(d->per_layer->vocab_size, 262144);
+    assert_int_equal(d->streams->n, 4);
+    assert_int_equal(d->streams->active, 0);
+    assert_true(d->streams->bound == 120 && d->streams->scales && d->is_tied);
+    assert_true(d->logit_cap == 30 && d->attention_scale == 1);
+    assert_int_equal(d->laurel_rank, 64);
+    for (int64_t i = 0; i < d->n_layer; i++) {
+        const DecoderLayer *l = &d->layer[i];
+        assert_int_equal(l->window, (i + 1) % 5 ? 512 : 0);
+        assert_true(l->rope->base == (l->window ? 1e4 : 1e6));
+        assert_true(l->sparsity == (i < 10 ? 0.95 : 0));
+        assert_int_equal(l->shared_kv, i >= 12);
+    }
+    arena_free(a);
+}
+
+/* Of Gemma 3n, where shorter models have no sparse layers if the file is silent. */
+TEST(feed_forward_layers_have_widths_of_a_list)
+{
+    static const char start[] =
+        "\"model_type\": \"gemma3n_text\", \"vocab_size\": 16, \"hidden_size\": 16, "
+        "\"num_hidden_layers\": 3, \"num_kv_shared_layers\": 1, \"intermediate_size\": ";
+    static const struct {
+        const char *widths, *error;
+    } wrong[] = { { "[]", "intermediate_size: a list of 0 is not known; it must have a number" },
+                  { "[4, 0, 4]", "intermediate_size: a list of 3 is not known; each is a whole" },
+                  { "[4, 4.5, 4]", "intermediate_size: a list of 3 is not known; each is a whole" },
+                  { "[4, 4]", "intermediate_size: it must have a number for each layer" } };
+    Arena *a = arena_new();
+    Text text = { 0 };
+    const HfFamily *written;
+    HfModel hf;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_error_has(decoder_from_json(a, arena_printf(a, "%s%s", start, wrong[i].widths), &hf),
+                         wrong[i].error);
+    assert_no_error(decoder_from_json(a, arena_printf(a, "%s[4, 6, 4]", start), &hf));
+    assert_int_equal(decoder_hidden_of(hf.decoder, &hf.decoder->layer[0]), 4);
+    assert_int_equal(decoder_hidden_of(hf.decoder, &hf.decoder->layer[1]), 6);
+    assert_true(hf.decoder->layer[0].sparsity == 0);
+    assert_no_error(hf_config_write(a, hf.decoder, F32, NULL, &written, &text));
+    assert_string_equal(written->model_type, "gemma3n_text");
+    assert_non_null(strstr(text.ptr, "\"intermediate_size\": [4, 6, 4]"));
+    text_free(&text);
     arena_free(a);
 }
 

@@ -35,7 +35,7 @@ static const Member of_decoder[] = {
     FLAG_OF(Decoder, attention_sinks, "attention sinks"), FLAG_OF(Decoder, qkv_bias, "bias of queries"), FLAG_OF(Decoder, out_bias, "bias after attention"),
     FLAG_OF(Decoder, ffn_bias, "bias of the feed-forward layer"), FLAG_OF(Decoder, head_bias, "bias of the head"),
     FLAG_OF(Decoder, is_gated, "gate of the feed-forward layer"), FLAG_OF(Decoder, is_tied, "tied head"),
-    FLAG_OF(Decoder, scale_by_layer, "scale of scores by the layer"),
+    WHOLE_OF(Decoder, laurel_rank, "rank beside attention"), FLAG_OF(Decoder, scale_by_layer, "scale of scores by the layer"),
     REAL_OF(Decoder, embedding_scale, "scale of the embedding"), REAL_OF(Decoder, attention_scale, "scale of scores"),
     REAL_OF(Decoder, residual_scale, "scale of what layers add"), REAL_OF(Decoder, logit_divisor, "divisor of logits"),
     REAL_OF(Decoder, attention_cap, "bound of scores"), REAL_OF(Decoder, alibi, "alibi"), REAL_OF(Decoder, alibi_scale, "scale of these slopes"), REAL_OF(Decoder, qkv_clip, "bound of queries"),
@@ -46,6 +46,7 @@ of_layer[] = {
     WHOLE_OF(DecoderLayer, n_head_q, "query heads"), WHOLE_OF(DecoderLayer, n_head_kv, "key and value heads"), WHOLE_OF(DecoderLayer, hidden, "layer 1: feed-forward width"),
     FLAG_OF(DecoderLayer, keys_as_values, "layer 1: keys in the place of values"), FLAG_OF(DecoderLayer, shared_kv, "layer 1: keys and values of another block"),
     FLAG_OF(DecoderLayer, shared_index, "layer 1: indexer of another block"),
+    REAL_OF(DecoderLayer, sparsity, "layer 1: sparsity"),
     FLAG_OF(DecoderLayer, chunks, "layer 1: chunks"), FLAG_OF(DecoderLayer, no_qk_norm, "layer 1: norm of queries and keys"),
     FLAG_OF(DecoderLayer, no_sinks, "layer 1: attention sinks"), FLAG_OF(DecoderLayer, no_out_bias, "layer 1: bias after attention"), FLAG_OF(DecoderLayer, no_ffn, "layer 1: feed-forward layer"), { 0 },
 },
@@ -81,6 +82,10 @@ of_latent[] = {
 of_sparse[] = {
     WHOLE_OF(SparseAttention, heads, "heads of indexers"), WHOLE_OF(SparseAttention, width, "width of indexers"),
     WHOLE_OF(SparseAttention, top_k, "tokens that indexers select"), { 0 },
+},
+of_streams[] = {
+    WHOLE_OF(Streams, n, "streams"), WHOLE_OF(Streams, active, "active stream"), REAL_OF(Streams, bound, "bound of factors of streams"),
+    FLAG_OF(Streams, scales, "scale of the active stream"), { 0 },
 };
 /* clang-format on */
 
@@ -161,6 +166,11 @@ static void put_latent(Decoder *d, void *part)
     d->latent = part;
 }
 
+static void put_streams(Decoder *d, void *part)
+{
+    d->streams = part;
+}
+
 TEST(each_option_in_which_two_descriptions_differ_is_named)
 {
     Arena *a = arena_new();
@@ -181,5 +191,7 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     check(a, &d, d.differential, sizeof *d.differential, put_differential, of_differential);
     d = tiny_family_of(a, "DeepseekV32DecoderLayer");
     check(a, &d, d.sparse, sizeof *d.sparse, put_sparse, of_sparse);
+    d = tiny_family_of(a, "Gemma3nTextDecoderLayer");
+    check(a, &d, d.streams, sizeof *d.streams, put_streams, of_streams);
     arena_free(a);
 }

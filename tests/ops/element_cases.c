@@ -10,9 +10,11 @@
 #include "ops/exp_dot.h"
 #include "ops/features.h"
 #include "ops/fill.h"
+#include "ops/gaussian_top_k.h"
 #include "ops/gelu_tanh.h"
 #include "ops/host_copy.h"
 #include "ops/logit_cap.h"
+#include "ops/match_size.h"
 #include "ops/norm.h"
 #include "ops/offset.h"
 #include "ops/patches.h"
@@ -63,6 +65,27 @@ static Value *bounded_swiglu(Graph *g, Value *gate, Value *up)
     return clamped_swiglu(g, gate, up, 0.9);
 }
 
+static Value *third_of_rows(Graph *g, Value *x)
+{
+    return gaussian_top_k(g, x, 0.66);
+}
+
+static Value *most_of_rows(Graph *g, Value *x)
+{
+    return gaussian_top_k(g, x, 0.2);
+}
+
+static Value *as_large(Graph *g, Value *x, Value *like)
+{
+    return match_size(g, x, like, 1e-5);
+}
+
+/* Numbers of x count as larger than most are. */
+static Value *as_large_at_most(Graph *g, Value *x, Value *like)
+{
+    return match_size(g, x, like, 0.9);
+}
+
 static Value *build_xielu(Graph *g, const OpCase *c, const int64_t *n)
 {
     (void)c;
@@ -96,6 +119,12 @@ static Value *widened(Graph *g, Value *x)
 static Value *build_later_ids(Graph *g, const OpCase *c, const int64_t *n)
 {
     later_ids(g, ids(g, "ids", 9, 2, n), c->position, -100);
+    return NULL;
+}
+
+static Value *build_ids_below(Graph *g, const OpCase *c, const int64_t *n)
+{
+    ids_below(g, ids(g, "ids", 9, 2, n), c->position);
     return NULL;
 }
 
@@ -248,6 +277,10 @@ const OpCase element_cases[] = {
     { "row_gate of elements", build_sigmoid_gate, .n = { 3, 45, 1 }, .large = { 16, 262144, 1 } },
     { "row_gate by softplus", build_softplus_gate, .n = { 3, 5, 72 } },
     { "row_gate of elements by softplus", build_softplus_gate, .n = { 3, 45, 1 } },
+    { "gaussian_top_k", build_unary, .unary = third_of_rows, .n = { 3, 2, 9 }, .large = { 4096, 2048 } },
+    { "gaussian_top_k of wide rows", build_unary, .unary = most_of_rows, .n = { 13, 345 } },
+    { "match_size", build_binary, .binary = as_large, .n = { 3, 2, 7 }, .large = { 4096, 2048 } },
+    { "match_size of wide rows", build_binary, .binary = as_large_at_most, .n = { 13, 345 } },
     { "swiglu of many elements", build_binary, .binary = swiglu, .n = { 123, 45 } },
     { "split heads", build_reshape, .dims = "bs(grd)->bsgrd", .sizes = "g=2 d=4", .n = { 2, 3, 24 } },
     { "merge heads", build_reshape, .dims = "bsgrd->bs(grd)", .n = { 2, 4, 2, 3, 4 } },
@@ -294,6 +327,7 @@ const OpCase element_cases[] = {
     { "join_features", build_join_features, .n = { 3, 4, 2, 5, 3 }, .large = { 4096, 16, 2, 64, 32 } },
     { "join_features of many rows", build_join_features, .n = { 67, 5, 2, 33, 32 } },
     { "later_ids", build_later_ids, .position = 2, .n = { 4, 7 } },
+    { "ids_below", build_ids_below, .position = 5, .n = { 4, 7 } },
     { "patches", build_patches, .n = { 2, 3, 7, 8, 3, 2 } },
     { "dropout", build_unary, .unary = dropout_some, .n = { 6, 8 }, .large = { 4096, 768 } },
     { "dropout of many elements", build_unary, .unary = dropout_some, .n = { 77, 51 } },

@@ -11,7 +11,9 @@
 #include "ops/embed.h"
 #include "ops/features.h"
 #include "ops/fill.h"
+#include "ops/gaussian_top_k.h"
 #include "ops/gradient_norm.h"
+#include "ops/match_size.h"
 #include "ops/mean_valid.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
@@ -82,6 +84,37 @@ TEST(later_ids_are_those_further_on)
     Value *next = later_ids(s->graph, x, 1, -100), *none = later_ids(s->graph, x, 4, 7);
     expect(s, next, ARE(2, 3, -100, 5, 6, -100));
     expect(s, none, ARE(7, 7, 7, 7, 7, 7));
+    sheet_free(s);
+}
+
+TEST(ids_from_a_bound_on_are_0)
+{
+    Sheet *s = sheet_new();
+    Value *x = give(s, "x", SIZES(1, 5), NUMBERS(0, 3, 4, 5, 2));
+    x->dtype = I32;
+    Value *below = ids_below(s->graph, x, 4);
+    expect(s, below, ARE(0, 3, 0, 0, 2));
+    sheet_free(s);
+}
+
+/* The mean is 2, and what stays is more than a deviation above it. */
+TEST(what_is_above_a_share_of_a_normal_distribution_stays)
+{
+    Sheet *s = sheet_new();
+    Value *x = give(s, "x", SIZES(2, 5), NUMBERS(0, 0, 2, 2, 6, 3, 3, 3, 3, 3));
+    Value *y = gaussian_top_k(s->graph, x, 0.5 * erfc(-1 / sqrt(2)));
+    const double deviation = sqrt(4.8);
+    expect(s, y, ARE(0, 0, 0, 0, 4 - deviation, 0, 0, 0, 0, 0));
+    sheet_free(s);
+}
+
+TEST(rows_become_as_large_as_others)
+{
+    Sheet *s = sheet_new();
+    Value *x = give(s, "x", SIZES(3, 2), NUMBERS(3, -3, 0.1, 0.1, 0, 0)),
+          *like = give(s, "like", SIZES(3, 2), NUMBERS(1, 7, 2, 2, 2, 2));
+    Value *y = match_size(s->graph, x, like, 0.04);
+    expect(s, y, ARE(5, -5, 1, 1, 0, 0));
     sheet_free(s);
 }
 

@@ -178,6 +178,13 @@ TEST(texts_side_by_side_with_differential_attention_get_the_logits_of_each_alone
                           "{window: 5}, {shared_kv: true, window: 5}]");
 }
 
+TEST(texts_side_by_side_with_several_streams_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, layers: [{sparsity: 0.5}, {}], laurel_rank: 8, "
+                          "alternating_updates: {streams: 3, scale: true}, per_layer_embedding: "
+                          "{width: 12, vocab_size: 100}");
+}
+
 /* In bf16 a token may select others by rounding. */
 TEST(texts_side_by_side_with_sparse_attention_get_the_logits_of_each_alone)
 {

@@ -348,6 +348,23 @@ static Error *read_decoder(HfReading *r)
     return hf_read_layers(r);
 }
 
+/* Where intermediate_size has a number for each layer, the first one stands for all so long. */
+static Error *take_hidden(HfReading *r)
+{
+    static const char key[] = "intermediate_size";
+    const Yaml *list = yaml_get(r->root, key);
+    if (!r->family->hidden_by_layer || !list || list->type != YAML_LIST) return NULL;
+    for (int64_t i = 0; i < list->n; i++)
+        if (list->item[i]->type != YAML_INT || list->item[i]->integer < 1)
+            return hf_unknown(r, key, "each is a whole number of at least 1");
+    if (!list->n) return hf_unknown(r, key, "it must have a number for each layer");
+    Yaml *root = yaml_copy(r->arena, r->root, NULL);
+    hf_set_option(r->arena, root, key, list->item[0]);
+    r->hidden = list;
+    r->root = root;
+    return NULL;
+}
+
 static Dtype dtype_of(const HfReading *r)
 {
     const Yaml *whole = yaml_get(r->whole, "dtype");
@@ -365,13 +382,15 @@ Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *ou
     HfReading r = { .arena = a, .path = path, .root = root, .whole = root };
     if (root->type != YAML_MAP) return error_new("%s: this is no JSON object", path);
     TRY(hf_find_family(&r));
+    const bool is_part = r.root != r.whole;
+    TRY(take_hidden(&r));
     TRY(hf_read_fields(&r, hf_config_fields, &r.c));
     r.d = NEW(a, Decoder);
     TRY(read_decoder(&r));
     *out = (HfModel){ .family = r.family,
                       .decoder = r.d,
                       .dtype = dtype_of(&r),
-                      .is_part = r.root != r.whole,
+                      .is_part = is_part,
                       .n_ahead = hf_n_ahead(&r) };
     return hf_read_packing(&r, &out->packing);
 }

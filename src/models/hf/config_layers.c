@@ -141,6 +141,19 @@ static DecoderLayer layer_alone(char letter)
                            .no_ffn = letter == 'M' || letter == '*' };
 }
 
+/* Widths of feed-forward layers. */
+static Error *read_hidden(const HfReading *r, DecoderLayer *layer)
+{
+    const Yaml *list = r->hidden;
+    if (!list) return NULL;
+    if (list->n != r->d->n_layer)
+        return error_new("%s: intermediate_size: it must have a number for each layer",
+                         yaml_place(r->arena, list));
+    for (int64_t i = 0; i < list->n; i++)
+        if (list->item[i]->integer != r->d->hidden) layer[i].hidden = list->item[i]->integer;
+    return NULL;
+}
+
 /* In classes whose layers each have a base of their own. */
 static Error *read_bases(const HfReading *r, DecoderLayer *layer)
 {
@@ -217,6 +230,7 @@ Error *hf_read_layers(HfReading *r)
                             .is_sparse = is_sparse(r, i) };
     }
     TRY(read_bases(r, layer));
+    TRY(read_hidden(r, layer));
     TRY(check_ropes(r, layer));
     const HfDialect *dialect = r->family->dialect;
     if (dialect && dialect->layers) TRY(dialect->layers(r, layer));

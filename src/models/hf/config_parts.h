@@ -111,6 +111,7 @@ typedef struct HfReading {
     void *own;          /* what the dialect's fields were read into */
     bool bare_norms;    /* without weights and biases */
     bool no_experts;    /* although the class may have some */
+    const Yaml *hidden; /* intermediate_size, where it is a list: of each layer */
     double theta;       /* of positions, if config.json is silent; 0: that of the family */
     const char *blocks; /* a letter for each, of a class whose blocks are one layer: M is a state
                            space, * attention, - a feed-forward layer, E a mixture; else NULL */

@@ -259,16 +259,16 @@ Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local)
                  theta = hf_number(r->root, key, silent);
     const Yaml *of_full = yaml_get(v5, "full_attention"),
                *of_local = yaml_get(v5, "sliding_attention");
+    const double of_class = r->family->local_theta,
+                 local_theta = c->rope_local_base_freq ? *c->rope_local_base_freq : of_class;
     if (of_full || of_local) {
         TRY(read_rope(r, of_full, theta, share, full));
-        return read_rope(r, of_local, theta, share, local);
+        return read_rope(r, of_local, of_class != 0 ? local_theta : theta, share, local);
     }
     TRY(read_rope(r, v5 ? v5 : v4, theta, share, full));
     scale_scores(r, v5 ? v5 : v4, full);
     *local = *full;
     if (r->family->windows != HF_WINDOW_PATTERN) return NULL;
-    const double of_class = r->family->local_theta != 0 ? r->family->local_theta : full->base;
-    *local = (RopeScaling){ .base = c->rope_local_base_freq ? *c->rope_local_base_freq : of_class,
-                            .attention = 1 };
+    *local = (RopeScaling){ .base = local_theta != 0 ? local_theta : full->base, .attention = 1 };
     return NULL;
 }

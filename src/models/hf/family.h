@@ -43,7 +43,7 @@ extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt,
     hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_iquestcoder, hf_mimo_v2, hf_sarvam_moe,
     hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass, hf_kimi_linear, hf_olmo_hybrid,
     hf_gpt_neox_japanese, hf_deepseek_v32, hf_glm_moe_dsa, hf_longcat_flash, hf_minimax,
-    hf_diffllama, hf_laguna;
+    hf_diffllama, hf_laguna, hf_gemma3n;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -136,9 +136,10 @@ typedef struct HfFamily {
     bool post_norm;      /* after it only */
     bool scaled_embedding;
     bool learned_positions;
-    bool scale_by_layer; /* keys about the scale of scores count */
-    bool plain;          /* feed-forward layers without a gate */
-    bool bounded_gates;  /* by numbers of the class */
+    bool scale_by_layer;  /* keys about the scale of scores count */
+    bool plain;           /* feed-forward layers without a gate */
+    bool hidden_by_layer; /* intermediate_size may be a list, of the width of each */
+    bool bounded_gates;   /* by numbers of the class */
     bool xielu;      /* may be the activation, with learned numbers and two constants in files */
     bool no_dropout; /* it is behind feed-forward layers alone, which is not built */
     bool biased;     /* keys of biases that are silent mean true */

@@ -177,13 +177,9 @@ static void put_per_layer(Text *t, const PerLayerEmbedding *p)
 
 static void put_shared(Text *t, const Decoder *d)
 {
-    int64_t n = 0;
     bool is_wide = false;
-    for (int64_t i = 0; i < d->n_layer; i++) {
-        n += d->layer[i].shared_kv;
-        is_wide |= d->layer[i].hidden != 0;
-    }
-    hf_put_int(t, "num_kv_shared_layers", n);
+    for (int64_t i = 0; i < d->n_layer; i++) is_wide |= d->layer[i].hidden != 0;
+    hf_put_int(t, "num_kv_shared_layers", hf_shared_layers(d));
     hf_put_bool(t, "use_double_wide_mlp", is_wide);
 }
 

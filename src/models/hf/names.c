@@ -28,6 +28,13 @@ const HfName hf_llama_names[] = {
     { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_attention_layernorm.*", HF_SAME }, \
     { "transformer.h.%.ffn_norm.*", "model.layers.%.pre_feedforward_layernorm.*", HF_SAME }, \
     { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_feedforward_layernorm.*", HF_SAME }
+#define PER_LAYER \
+    { "transformer.wte_per_layer.*", "model.embed_tokens_per_layer.*", HF_SAME }, \
+    { "transformer.per_layer_proj.*", "model.per_layer_model_projection.*", HF_SAME }, \
+    { "transformer.per_layer_norm.*", "model.per_layer_projection_norm.*", HF_SAME }, \
+    { "transformer.h.%.per_layer_gate.*", "model.layers.%.per_layer_input_gate.*", HF_SAME }, \
+    { "transformer.h.%.per_layer_out.*", "model.layers.%.per_layer_projection.*", HF_SAME }, \
+    { "transformer.h.%.per_layer_post_norm.*", "model.layers.%.post_per_layer_input_norm.*", HF_SAME }
 /* clang-format on */
 
 const HfName hf_sandwich_names[] = { SANDWICH, { 0 } };
@@ -35,13 +42,7 @@ const HfName hf_sandwich_names[] = { SANDWICH, { 0 } };
 const HfName hf_gemma4_names[] = {
     SANDWICH,
     { "transformer.h.%.block_scale", "model.layers.%.layer_scalar", HF_SAME },
-    { "transformer.wte_per_layer.*", "model.embed_tokens_per_layer.*", HF_SAME },
-    { "transformer.per_layer_proj.*", "model.per_layer_model_projection.*", HF_SAME },
-    { "transformer.per_layer_norm.*", "model.per_layer_projection_norm.*", HF_SAME },
-    { "transformer.h.%.per_layer_gate.*", "model.layers.%.per_layer_input_gate.*", HF_SAME },
-    { "transformer.h.%.per_layer_out.*", "model.layers.%.per_layer_projection.*", HF_SAME },
-    { "transformer.h.%.per_layer_post_norm.*", "model.layers.%.post_per_layer_input_norm.*",
-      HF_SAME },
+    PER_LAYER,
     { "transformer.h.%.dense_norm.*", "model.layers.%.post_feedforward_layernorm_1.*", HF_SAME },
     { "transformer.h.%.experts_norm.*", "model.layers.%.pre_feedforward_layernorm_2.*", HF_SAME },
     { "transformer.h.%.mixture_norm.*", "model.layers.%.post_feedforward_layernorm_2.*", HF_SAME },
@@ -54,6 +55,22 @@ const HfName hf_gemma4_names[] = {
       HF_STACKED_SECOND_HALF },
     { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.experts.down_proj",
       HF_STACKED_ROWS },
+    { 0 },
+};
+
+const HfName hf_gemma3n_names[] = {
+    SANDWICH,
+    PER_LAYER,
+    { "transformer.altup_in.#.*", "model.altup_projections.#.*", HF_SAME },
+    { "transformer.altup_out.#.*", "model.altup_unembed_projections.#.*", HF_SAME },
+    { "transformer.h.%.altup_router.*", "model.layers.%.altup.modality_router.*", HF_SAME },
+    { "transformer.h.%.altup_norm.*", "model.layers.%.altup.router_norm.*", HF_SAME },
+    { "transformer.h.%.altup_predict.*", "model.layers.%.altup.prediction_coefs.*", HF_SAME },
+    { "transformer.h.%.altup_correct.*", "model.layers.%.altup.correction_coefs.*", HF_SAME },
+    { "transformer.h.%.altup_scale", "model.layers.%.altup.correct_output_scale", HF_SAME },
+    { "transformer.h.%.laurel_left.*", "model.layers.%.laurel.linear_left.*", HF_SAME },
+    { "transformer.h.%.laurel_right.*", "model.layers.%.laurel.linear_right.*", HF_SAME },
+    { "transformer.h.%.laurel_norm.*", "model.layers.%.laurel.post_laurel_norm.*", HF_SAME },
     { 0 },
 };
 
@@ -891,6 +908,8 @@ const HfName hf_biogpt_names[] = {
 };
 
 #undef OF_BART
+#undef PER_LAYER
+#undef SANDWICH
 #undef SINKS
 #undef LATENT_ATTENTION
 #undef LATENT_ATTENTION_OF

@@ -83,7 +83,8 @@ typedef enum HfLayout {
 } HfLayout;
 
 /* `%` stands for the block, or in `theirs` for the layer, `@` for the block's number within it, `#`
- * for the expert, `*` at the end for "weight" or "bias". */
+ * for the expert, or where it is in `ours`, too, for a number outside of blocks, `*` at the end for
+ * "weight" or "bias". */
 typedef struct HfName {
     const char *ours, *theirs;
     HfLayout layout;
@@ -105,5 +106,6 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_llama4_names[], hf_gemma4_names[], hf_dbrx_names[], hf_nanochat_names[], hf_mamba_names[],
     hf_jamba_names[], hf_sarvam_names[], hf_lfm3_names[], hf_biogpt_names[], hf_bitnet_names[],
     hf_kimi_names[], hf_olmo_hybrid_names[], hf_deepseek_v32_names[], hf_glm_moe_dsa_names[],
-    hf_longcat_names[], hf_minimax_names[], hf_diffllama_names[], hf_laguna_names[];
+    hf_longcat_names[], hf_minimax_names[], hf_diffllama_names[], hf_laguna_names[],
+    hf_gemma3n_names[];
 #endif

@@ -9,17 +9,18 @@ const HfShared hf_shared[] = { { "model.embed_tokens.weight", "embed_tokens.weig
                                { "lm_head.weight", "shared_head.head.weight" },
                                { 0 } };
 
-/* Whether the pattern fits; *layer and *rest are what `%` and `*` stand for. */
-static bool fits(const char *pattern, const char *name, int64_t *layer, const char **rest)
+/* Whether the pattern fits; *layer, *number and *rest are what `%`, `#` and `*` stand for. */
+static bool fits(const char *pattern, const char *name, int64_t *layer, int64_t *number,
+                 const char **rest)
 {
     for (; *pattern && *pattern != '*'; pattern++) {
-        if (*pattern != '%') {
+        if (*pattern != '%' && *pattern != '#') {
             if (*name++ != *pattern) return false;
             continue;
         }
         char *end;
         if (*name < '0' || *name > '9') return false;
-        *layer = strtoll(name, &end, 10);
+        *(*pattern == '%' ? layer : number) = strtoll(name, &end, 10);
         name = end;
     }
     *rest = name;
@@ -374,9 +375,9 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
     const HfName *tables[] = { f->first, f->names };
     for (int t = 0; t < 2; t++)
         for (const HfName *n = tables[t]; n && n->ours; n++) {
-            int64_t layer = 0;
+            int64_t layer = 0, number = 0;
             const char *rest;
-            if (!fits(n->ours, param, &layer, &rest)) continue;
+            if (!fits(n->ours, param, &layer, &number, &rest)) continue;
             const bool of_two = n->layout == HF_OF_TWO_NORMS;
             if (of_two && d->residual != RESIDUAL_TWO_NORMS) continue;
             *out = (HfSource){ .n_tensors = tensors_of(d, n->layout, size) };
@@ -384,7 +385,8 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             const int64_t n_names = out->n_tensors + out->n_zeros;
             out->tensor = NEW_N(a, const char *, n_names);
             for (int64_t e = 0; e < n_names; e++)
-                out->tensor[e] = filled(a, n->theirs, layer, hf_blocks_per_layer(f), e, rest);
+                out->tensor[e] =
+                    filled(a, n->theirs, layer, hf_blocks_per_layer(f), number + e, rest);
             place(out, d, of_two ? HF_SAME : n->layout, n_dims, size);
             if (n->layout >= HF_LINEAR_QUERIES && n->layout <= HF_ALL_VALUES)
                 place_linear(out, d->linear, n->layout, strstr(n->ours, "_conv."));

@@ -53,6 +53,7 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     if (d->sparse) closest = hf_family_find("deepseek_v32");
     if (d->softplus_gates) closest = hf_family_find("laguna");
     if (d->differential) closest = hf_family_find("diffllama");
+    if (d->streams) closest = hf_family_find("gemma3n_text");
     if (d->layer[0].shortcut) closest = hf_family_find("longcat_flash");
     if (d->short_conv) closest = hf_family_find(d->moe ? "lfm2_moe" : "lfm2");
     if (d->linear) closest = hf_family_find(d->moe ? "qwen3_next" : "qwen3_5_text");

@@ -199,6 +199,13 @@ static void put_typed_rope(Text *t, const char *type, const RopeScaling *s, int6
     text_free(&r);
 }
 
+int64_t hf_shared_layers(const Decoder *d)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < d->n_layer; i++) n += d->layer[i].shared_kv;
+    return n;
+}
+
 void hf_put_typed_ropes(Text *t, const Decoder *d)
 {
     const DecoderLayer *of_type[2] = { NULL, NULL }; /* with a window, and without */

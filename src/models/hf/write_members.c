@@ -171,6 +171,19 @@ static void put_caps(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_optional(t, "attn_logit_softcapping", d->attention_cap);
 }
 
+/* Of feed-forward layers: one number, or where the class has it so, one for each. */
+static void put_hidden(Text *t, const Decoder *d, const HfFamily *f, int64_t hidden)
+{
+    if (!f->hidden_by_layer) {
+        hf_put_int(t, "intermediate_size", hidden);
+        return;
+    }
+    hf_put_key(t, "intermediate_size");
+    for (int64_t i = 0; i < d->n_layer; i++)
+        text_printf(t, "%s%lld", i ? ", " : "[", (long long)decoder_hidden_of(d, &d->layer[i]));
+    text_putc(t, ']');
+}
+
 static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
 {
     const bool all_sparse = f->all_sparse;
@@ -178,7 +191,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "hidden_size", d->width);
     const bool of_experts = all_sparse || (f->keys.layer_periods && !d->hidden);
     const int64_t hidden = of_experts && d->moe ? d->moe->hidden : d->hidden;
-    if (hidden && !f->no_dense) hf_put_int(t, "intermediate_size", hidden);
+    if (hidden && !f->no_dense) put_hidden(t, d, f, hidden);
     hf_put_int(t, "num_hidden_layers", d->n_layer / hf_blocks_per_layer(f));
     if (d->n_head_q) {
         hf_put_int(t, "num_attention_heads", d->n_head_q);

@@ -15,6 +15,8 @@ void hf_put_moe(Text *t, const Decoder *d, const HfFamily *f);
 /* rope_parameters of layers with a window and of those without, as hf_read_typed_rope reads them.
  */
 void hf_put_typed_ropes(Text *t, const Decoder *d);
+/* Layers that read keys and values of others. */
+int64_t hf_shared_layers(const Decoder *d);
 /* Of them, what all classes have, by the names of this one for its sizes; eps is left out if it is
  * not in config.json. */
 void hf_put_sizes(Text *t, const Decoder *d, const HfFamily *f, const char *width,

@@ -71,6 +71,15 @@ INLINE VecInt vec_int_set(int32_t i)
     return (VecInt){ 0 } + i;
 }
 
+/* The first n <= LANES of a vector; lanes beyond are 0. */
+INLINE Vec vec_keep_first(Vec v, int64_t n)
+{
+    if (n >= LANES) return v;
+    float lane[LANES];
+    vec_store((Word *)lane, v);
+    return vec_load_n((const Word *)lane, n);
+}
+
 /* The number of each lane. */
 INLINE VecInt vec_lanes(void)
 {
