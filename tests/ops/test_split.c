@@ -99,12 +99,12 @@ static void check_case(const OpCase *c, int *n_splits)
 /* Scalars, tables that every rank makes whole, and weights in an order of their own. */
 static bool is_never_split(const OpDef *op)
 {
-    static const char *const names[] = {
-        "loss_seed",   "rope_table",  "rope_scaled_table", "norm_total",
-        "clip_factor", "moe_balance", "moe_balance_grad",  "moe_rows",
-        "moe_limit",   "moe_element", "moe_even",          "nce",
-        "nce_grad",    "unscale",     "logit_factors",     "panels"
-    };
+    static const char *const names[] = { "loss_seed",        "rope_table",  "rope_scaled_table",
+                                         "norm_total",       "clip_factor", "moe_balance",
+                                         "moe_balance_grad", "moe_rows",    "moe_limit",
+                                         "moe_element",      "moe_even",    "nce",
+                                         "nce_grad",         "unscale",     "logit_factors",
+                                         "panels",           "exp_dot",     "exp_dot_grad" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(op->name, names[i])) return true;
     return false;
