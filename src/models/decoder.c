@@ -136,8 +136,9 @@ static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
 
 static Value *linear_layer(Build *b, const DecoderLayer *layer, Value *x)
 {
-    return b->d->selective ? selective_layer(b, x)
-                           : linear_attention_layer(b, x, layer - b->d->layer);
+    if (b->d->selective) return selective_layer(b, x);
+    if (b->d->recurrent) return recurrent_layer(b, x);
+    return linear_attention_layer(b, x, layer - b->d->layer);
 }
 
 /* Behind its norms; n is the stream behind the one in front. */

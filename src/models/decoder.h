@@ -30,7 +30,7 @@ extern const char *const attention_gates[];
 /* What reads other tokens in a block. */
 typedef enum Mixer {
     MIXER_ATTENTION,
-    MIXER_LINEAR, /* `linear` or `selective`: no window, and nothing turns */
+    MIXER_LINEAR, /* `linear`, `selective` or `recurrent`: no window, and nothing turns */
     MIXER_BOTH,   /* both read the stream side by side, and what they give is added up */
     MIXER_CONV,   /* `short_conv`, likewise */
     MIXER_NONE    /* the block is a feed-forward layer */
@@ -131,6 +131,16 @@ typedef struct Selective {
     const Norm *norm;     /* of what steps come from, and of what goes in and out, each with its own
                              width; NULL: there is none */
 } Selective;
+
+/* Each feature keeps a number that gates let fade and add to (Griffin, ops/gated_recurrence.h), and
+ * what it is counts by the model's activation of a product of the token. Gates read the features of
+ * their group, which are neighbours. */
+typedef struct Recurrent {
+    int64_t width;        /* features */
+    int64_t n_groups;     /* of equal size */
+    int64_t conv_width;   /* tokens that a convolution sees, at least 2 */
+    bool conv_bias, bias; /* of the convolution; of the products at both ends */
+} Recurrent;
 
 /* What parts of blocks are multiplied by, as those of Falcon-H1 are (Zuo et al. 2025),
  * and what they add to (MiniMax 2025). */
@@ -235,8 +245,9 @@ typedef struct Decoder {
                              else each query head has a key head, and rope turns `turning` */
     const SparseAttention *sparse;      /* of latent attention with a query_rank; NULL: a token sees
                                            all earlier ones */
-    const LinearAttention *linear;      /* NULL: no layer is linear, or all such are `selective` */
-    const Selective *selective;         /* linear layers are of this kind; NULL: of `linear` */
+    const LinearAttention *linear;      /* NULL: no layer is linear, or such are of another kind: */
+    const Selective *selective;         /* linear layers are of this kind; NULL: they are not */
+    const Recurrent *recurrent;         /* likewise */
     const Multipliers *multipliers;     /* NULL: all are 1 */
     const ShortConv *short_conv;        /* NULL: no layer is such a convolution */
     const PerLayerEmbedding *per_layer; /* of the n_layer blocks; NULL: there is none */

@@ -72,6 +72,8 @@ int64_t decoder_ranks(const Build *b, MeshAxis axis);
 Value *linear_attention_layer(Build *b, Value *x, int64_t i);
 /* decoder_selective.c: likewise, of a selective state space. */
 Value *selective_layer(Build *b, Value *x);
+/* decoder_recurrent.c: likewise, of a gated recurrence. */
+Value *recurrent_layer(Build *b, Value *x);
 /* decoder_conv.c: the same of a short convolution. */
 Value *short_conv_layer(Build *b, Value *x);
 /* x [b s width] behind a convolution over the last `taps` tokens of its document, whose weight (and

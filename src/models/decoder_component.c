@@ -206,6 +206,7 @@ static const Field fields[] = {
     FIELD_STRUCT(DecoderSettings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
     FIELD_STRUCT(DecoderSettings, state_space, StateSpaceSettings, state_space_settings, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
     FIELD_STRUCT(DecoderSettings, selective_scan, SelectiveSettings, selective_settings, "null", "Mamba, of linear blocks, in the place of both: a state of its own for each feature; null: no block is"),
+    FIELD_STRUCT(DecoderSettings, gated_recurrence, RecurrentSettings, recurrent_settings, "null", "Griffin's recurrence (RG-LRU), of linear blocks, in the place of these: each feature keeps a number that gates let fade and add to, and counts by the activation of a product of the token; null: no block is"),
     FIELD_STRUCT(DecoderSettings, short_conv, ShortConv, short_conv_fields, "null", "gated short convolutions, of conv blocks; null: no block is"),
     FIELD_STRUCT(DecoderSettings, multipliers, Multipliers, multiplier_fields, "null", "numbers that parts of blocks are multiplied by; null: all are 1"),
     FIELD_STRUCT(DecoderSettings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
@@ -390,6 +391,7 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     if (s->sparse_attention) d->sparse = sparse_settings_make(a, s->sparse_attention);
     d->linear = linear_of(a, s);
     if (s->selective_scan) d->selective = selective_settings_make(a, s->selective_scan, s->n_embd);
+    if (s->gated_recurrence) d->recurrent = recurrent_settings_make(a, s->gated_recurrence);
     d->layer = layers_of(a, s);
     d->moe = mixture_of(a, s);
     d->per_layer = per_layer_of(a, s);

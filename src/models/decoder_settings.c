@@ -205,7 +205,8 @@ static Error *check_linear_kind(const DecoderSettings *s, bool any)
         bool given;
     } kind[] = { { "linear_attention", s->linear_attention },
                  { "state_space", s->state_space },
-                 { "selective_scan", s->selective_scan } };
+                 { "selective_scan", s->selective_scan },
+                 { "gated_recurrence", s->gated_recurrence } };
     const char *first = NULL;
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
         if (!kind[i].given) continue;
@@ -217,7 +218,16 @@ static Error *check_linear_kind(const DecoderSettings *s, bool any)
     }
     if (!any || first) return NULL;
     return error_new("layers: a linear block needs the settings `linear_attention`, "
-                     "`state_space` or `selective_scan`");
+                     "`state_space`, `selective_scan` or `gated_recurrence`");
+}
+
+static Error *check_recurrence(const DecoderSettings *s)
+{
+    if (!s->gated_recurrence) return NULL;
+    if (s->activation == ACTIVATE_XIELU)
+        return error_new("gated_recurrence: what its features count by has no numbers that xielu "
+                         "learns; activation must be another");
+    return recurrent_settings_check(s->gated_recurrence);
 }
 
 static Error *check_linear(const DecoderSettings *s)
@@ -242,6 +252,7 @@ static Error *check_linear(const DecoderSettings *s)
                              (long long)i);
     }
     TRY(check_linear_kind(s, any));
+    TRY(check_recurrence(s));
     const bool in_front =
         (l && l->norm_in_front) || (s->state_space && s->state_space->norm_in_front);
     if (in_front && !residual_is_serial((Residual)s->residual))
@@ -396,6 +407,7 @@ static Error *check_ternary(const DecoderSettings *s)
                   { "linear_attention", s->linear_attention },
                   { "state_space", s->state_space },
                   { "selective_scan", s->selective_scan },
+                  { "gated_recurrence", s->gated_recurrence },
                   { "short_conv", s->short_conv },
                   { "per_layer_embedding", s->per_layer_embedding },
                   { "alternating_updates", s->alternating_updates },

@@ -65,6 +65,7 @@ typedef struct DecoderSettings {
     const LinearSettings *linear_attention;
     const StateSpaceSettings *state_space;
     const SelectiveSettings *selective_scan;
+    const RecurrentSettings *gated_recurrence;
     const ShortConv *short_conv;
     const Multipliers *multipliers;
     const Moe *mixture;

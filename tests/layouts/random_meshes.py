@@ -15,7 +15,7 @@ SEQUENCE, SAMPLES, STEPS, SECONDS, NEAR = 32, 8, 4, 300, 5e-4
 
 
 def draw_mixer(r, model):
-    kind = r.choice(["attention"] * 4 + ["linear", "space", "selective", "conv", "both", "single", "latent"])
+    kind = r.choice(["attention"] * 4 + ["linear", "space", "selective", "recurrent", "conv", "both", "single", "latent"])
     layers = [{"count": 1}]
     if kind == "linear":
         keys = r.choice([2, 4])
@@ -32,6 +32,10 @@ def draw_mixer(r, model):
     elif kind == "selective":
         model["selective_scan"] = dict(width=r.choice([32, 40, 48]), state_width=r.choice([4, 8]), step_rank=r.choice([0, 3]), bias=r.random() < 0.3,
                                        norms=r.choice(["none", "plain", "weight"]))
+        layers = [{"count": r.choice([1, 3]), "linear": True}, {}]
+    elif kind == "recurrent":
+        groups = r.choice([1, 2, 4])
+        model["gated_recurrence"] = dict(width=groups * r.choice([8, 12]), n_groups=groups, conv_bias=r.random() < 0.5, bias=r.random() < 0.5)
         layers = [{"count": r.choice([1, 3]), "linear": True}, {}]
     elif kind == "conv":
         model["short_conv"] = dict(width=r.choice([2, 3, 4]), bias=r.random() < 0.3)

@@ -409,6 +409,32 @@ TEST(selective_state_spaces_learn_on_ranks_what_they_learn_on_one)
     arena_free(a);
 }
 
+/* Of Qwen 2, in two of three layers: ranks divide groups of features. */
+TEST(gated_recurrences_learn_on_ranks_what_they_learn_on_one)
+{
+    const Sharding both = { .tensor = true, .context = true, .layout = ZIGZAG };
+    Recurrent recurrent = { .width = 12, .n_groups = 4, .conv_width = 3, .conv_bias = true };
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+    with_linear_layers(a, &d, NULL);
+    d.recurrent = &recurrent;
+    check_family(&d);
+    for (int method = CONTEXT_GATHER; method <= CONTEXT_ULYSSES; method++)
+        equals_one_rank(
+            &d,
+            (LayoutCase){ .size[MESH_CP] = 2,
+                          .sharding = { .context = true, .method = (ContextMethod)method },
+                          .compute = F64 },
+            1e-11);
+    recurrent.bias = true;
+    equals_one_rank_fsdp_and_cp(&d);
+    equals_one_rank(
+        &d,
+        (LayoutCase){ .size[MESH_CP] = 2, .size[MESH_TP] = 2, .sharding = both, .compute = F64 },
+        1e-11);
+    arena_free(a);
+}
+
 /* Of Qwen 2 and of a mixture: attention, linear attention and feed-forward layers alone. */
 TEST(blocks_of_one_layer_learn_on_ranks_what_they_learn_on_one)
 {

@@ -299,8 +299,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "top_groups: 1}",
           "mixture: the groups that are chosen have fewer experts than a token" },
         { "layers: [{linear: true}, {}]",
-          "layers: a linear block needs the settings `linear_attention`, `state_space` or "
-          "`selective_scan`" },
+          "layers: a linear block needs the settings `linear_attention`, `state_space`, "
+          "`selective_scan` or `gated_recurrence`" },
         { "state_space: {heads: 2, head_width: 4, state_width: 4}",
           "state_space: no block of `layers` is linear" },
         { "selective_scan: {width: 4}", "selective_scan: no block of `layers` is linear" },

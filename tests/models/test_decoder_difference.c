@@ -75,6 +75,10 @@ of_selective[] = {
     WHOLE_OF(Selective, width, "selective width"), WHOLE_OF(Selective, state_width, "selective state_width"), WHOLE_OF(Selective, step_rank, "selective step_rank"),
     WHOLE_OF(Selective, conv_width, "selective conv_width"), FLAG_OF(Selective, conv_bias, "bias of selective convolutions"), FLAG_OF(Selective, bias, "bias of selective layers"), { 0 },
 },
+of_recurrent[] = {
+    WHOLE_OF(Recurrent, width, "recurrent width"), WHOLE_OF(Recurrent, n_groups, "groups of recurrent features"), WHOLE_OF(Recurrent, conv_width, "recurrent conv_width"),
+    FLAG_OF(Recurrent, conv_bias, "bias of recurrent convolutions"), FLAG_OF(Recurrent, bias, "bias of recurrent layers"), { 0 },
+},
 of_latent[] = {
     WHOLE_OF(Latent, key_rank, "latent key_rank"), WHOLE_OF(Latent, query_rank, "latent query_rank"), WHOLE_OF(Latent, turning, "latent rope_width"),
     WHOLE_OF(Latent, value_width, "latent value_width"), REAL_OF(Latent, key_scale, "latent key_scale"), REAL_OF(Latent, query_scale, "latent query_scale"), { 0 },
@@ -151,6 +155,11 @@ static void put_selective(Decoder *d, void *part)
     d->selective = part;
 }
 
+static void put_recurrent(Decoder *d, void *part)
+{
+    d->recurrent = part;
+}
+
 static void put_sparse(Decoder *d, void *part)
 {
     d->sparse = part;
@@ -185,6 +194,8 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     check(a, &d, d.linear, sizeof *d.linear, put_linear, of_linear);
     d = tiny_family_of(a, "MambaBlock");
     check(a, &d, d.selective, sizeof *d.selective, put_selective, of_selective);
+    d = tiny_family_of(a, "RecurrentGemmaDecoderLayer");
+    check(a, &d, d.recurrent, sizeof *d.recurrent, put_recurrent, of_recurrent);
     d = tiny_family_of(a, "YoutuDecoderLayer");
     check(a, &d, d.latent, sizeof *d.latent, put_latent, of_latent);
     d = tiny_family_of(a, "DiffLlamaDecoderLayer");

@@ -66,6 +66,7 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
         closest = hf_family_find(d->n_head_q || d->hidden || d->moe ? "jamba"
                                  : d->selective->norm               ? "falcon_mamba"
                                                                     : "mamba");
+    if (d->recurrent) closest = hf_family_find("recurrent_gemma");
     if (d->layer[0].mixer == MIXER_BOTH) closest = hf_family_find("falcon_h1");
     for (const HfFamily *f = hf_families; f->model_type; f++) {
         if (obstacle(a, d, f, dtype, out)) continue;
