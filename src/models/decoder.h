@@ -9,16 +9,18 @@
 
 /* Where a block's feed-forward layer reads the stream. */
 typedef enum Residual {
-    RESIDUAL_SERIAL,    /* behind attention */
-    RESIDUAL_TWO_NORMS, /* where attention does, behind a norm of its own */
-    RESIDUAL_ONE_NORM,  /* and behind attention's norm; ffn_norm is NULL */
-    RESIDUAL_NORMED     /* behind attention; layers add to what the norms in front of them give, so
-                           that these have no way around them */
+    RESIDUAL_SERIAL,     /* behind attention */
+    RESIDUAL_TWO_NORMS,  /* where attention does, behind a norm of its own */
+    RESIDUAL_ONE_NORM,   /* and behind attention's norm; ffn_norm is NULL */
+    RESIDUAL_NORMED,     /* behind attention; layers add to what the norms in front of them give, so
+                            that these have no way around them */
+    RESIDUAL_NORM_OF_SUM /* behind attention; layers read the stream as it is, and norms that others
+                            have in front are of the stream and what was added to it */
 } Residual;
 /* Whether layers of a block follow each other. */
 static inline bool residual_is_serial(Residual r)
 {
-    return r == RESIDUAL_SERIAL || r == RESIDUAL_NORMED;
+    return r == RESIDUAL_SERIAL || r == RESIDUAL_NORMED || r == RESIDUAL_NORM_OF_SUM;
 }
 extern const char *const residual_choices[];
 
@@ -203,6 +205,9 @@ typedef struct Decoder {
     const char *document_key; /* NULL: a sequence is one document */
     int64_t vocab_size, sequence_length, n_layer, width, n_head_q, n_head_kv, head_width, hidden;
     int64_t value_width; /* of a head, where it is not as wide as its key; 0: it is */
+    /* Of the table of embeddings and of what the head reads, where products lie between these and
+     * the stream (Lan et al. 2020, ALBERT); 0: they are as wide as that. */
+    int64_t embedding_width;
     int64_t seed;
     double dropout; /* behind layers; not behind gated ones of the original (keeps_gated) */
     double embedding_dropout, attention_dropout;
@@ -223,6 +228,7 @@ typedef struct Decoder {
     Activation activation;
     bool is_gated;
     const Norm *embedding_norm; /* of what the table gives, behind its scale */
+    const Norm *usual_norm;     /* those that are not named here are as this one; there always */
     /* In front of a layer, and after it before its result is added to the stream. */
     const Norm *attention_norm, *attention_post_norm, *ffn_norm, *ffn_post_norm, *head_norm;
     /* Of what the last product of attention reads, and of dense feed-forward layers, each with the

@@ -27,10 +27,11 @@ typedef struct Build {
     int64_t salt;      /* of the next dropout */
     Table *table;      /* of each rotary transform, made at its first use */
     int64_t n_tables, cap_tables;
-    Value *documents; /* of the tokens; NULL: all are one */
-    KeysValues *made; /* by block; NULL: no block reads those of another */
-    Value *selected;  /* keys of each token, by the last indexer; NULL: there was none */
-    MoeSums moe;      /* over the layers so far */
+    Value *documents;            /* of the tokens; NULL: all are one */
+    Value *embed_in, *embed_out; /* weights of an embedding_width; NULL: it has none */
+    KeysValues *made;            /* by block; NULL: no block reads those of another */
+    Value *selected;             /* keys of each token, by the last indexer; NULL: there was none */
+    MoeSums moe;                 /* over the layers so far */
     Value *late; /* what a mixture of the last block gives behind the next one; NULL: nothing */
 } Build;
 

@@ -335,6 +335,9 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = flag(a, "learned positions", x->learned_positions, y->learned_positions);
     if (!e)
         e = number(a, "unused positions", (double)x->unused_positions, (double)y->unused_positions);
+    if (!e)
+        e = number(a, "width of embeddings (0: of the stream)", (double)x->embedding_width,
+                   (double)y->embedding_width);
     if (!e) e = norms(a, "norm of embeddings", x->embedding_norm, y->embedding_norm);
     if (!e) e = norms(a, "norm in front of attention", x->attention_norm, y->attention_norm);
     if (!e) e = norms(a, "norm after attention", x->attention_post_norm, y->attention_post_norm);
@@ -342,6 +345,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = norms(a, "norm after the feed-forward layer", x->ffn_post_norm, y->ffn_post_norm);
     if (!e) e = norms(a, "norm within layers", x->inner_norm, y->inner_norm);
     if (!e) e = norms(a, "norm in front of the head", x->head_norm, y->head_norm);
+    if (!e) e = norms(a, "norms of the model", x->usual_norm, y->usual_norm);
     if (!e) e = norms(a, "norm of queries and keys", x->qk_norm, y->qk_norm);
     if (!e) e = norms(a, "norm of values", x->value_norm, y->value_norm);
     if (!e) e = flag(a, "scale of each block", x->block_scale, y->block_scale);

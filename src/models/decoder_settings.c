@@ -190,7 +190,7 @@ static Error *check_multipliers(const DecoderSettings *s)
     const bool of_stream = m->attention_stream != 1 || m->linear_stream != 1 || m->ffn_stream != 1;
     if (of_stream && !residual_is_serial((Residual)s->residual))
         return error_new("multipliers: attention_stream, linear_stream and ffn_stream need "
-                         "residual: serial or normed");
+                         "residual: serial, normed or norm_of_sum");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (row[i].value != 1 && !row[i].counts)
             return error_new("multipliers: %s: no block has what it multiplies", row[i].key);
@@ -255,7 +255,8 @@ static Error *check_linear(const DecoderSettings *s)
     TRY(check_recurrence(s));
     const bool in_front =
         (l && l->norm_in_front) || (s->state_space && s->state_space->norm_in_front);
-    if (in_front && !residual_is_serial((Residual)s->residual))
+    const bool may = s->residual == RESIDUAL_SERIAL || s->residual == RESIDUAL_NORMED;
+    if (in_front && !may)
         return error_new("%s: norm_in_front needs residual: serial or normed",
                          l ? "linear_attention" : "state_space");
     if (s->state_space) return state_space_settings_check(s->state_space);
@@ -279,7 +280,7 @@ static Error *check_streams(const DecoderSettings *s)
     bool mixes = false;
     for (int64_t i = 0; i < s->layers.n; i++) mixes |= !s->layers.item[i].no_mixer;
     if (s->laurel_rank && !residual_is_serial((Residual)s->residual))
-        return error_new("laurel_rank: it needs residual: serial or normed");
+        return error_new("laurel_rank: it needs residual: serial, normed or norm_of_sum");
     if (s->laurel_rank && !mixes)
         return error_new(
             "laurel_rank: no block of `layers` has attention, or what is in its place");
@@ -309,7 +310,7 @@ static Error *check_halves(const DecoderSettings *s)
                             : x->no_mixer && (x->window || x->rope || x->no_rope)
                                 ? "leaves nothing that has window, rope or no_rope"
                             : !residual_is_serial((Residual)s->residual)
-                                ? "needs residual: serial or normed"
+                                ? "needs residual: serial, normed or norm_of_sum"
                                 : NULL;
         if (wrong) return error_new("layers.%lld: %s %s", (long long)i, key, wrong);
     }
@@ -428,9 +429,13 @@ Error *decoder_settings_check(const void *settings)
     if (!s->norm_in_front && !s->norm_behind)
         return error_new(
             "norm_in_front and norm_behind are false; allowed is one of them, or both");
-    const bool of_norm = s->residual == RESIDUAL_ONE_NORM || s->residual == RESIDUAL_NORMED;
+    const bool of_norm = s->residual == RESIDUAL_ONE_NORM || s->residual == RESIDUAL_NORMED ||
+                         s->residual == RESIDUAL_NORM_OF_SUM;
     if (of_norm && !s->norm_in_front)
         return error_new("residual: %s needs norm_in_front", residual_choices[s->residual]);
+    if (s->multi_token && !s->head_norm)
+        return error_new("multi_token: its blocks have norms in front of the head; head_norm must "
+                         "be true");
     if (s->unused_positions && !s->learned_positions)
         return error_new("unused_positions: they are rows of learned_positions, which is false");
     if (s->alibi > 0 && s->attention_cap > 0)

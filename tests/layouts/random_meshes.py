@@ -83,7 +83,7 @@ def draw_model(r):
                  n_embd=r.choice([32, 48, 40]), n_head_q=heads, n_head_kv=r.choice([h for h in (1, 2, 4, 8) if heads % h == 0]), head_width=8,
                  ffn_hidden=r.choice([48, 64, 52]), seed=r.randrange(1000), use_weight_tying=r.random() < 0.4, qkv_bias=r.random() < 0.3, out_bias=r.random() < 0.3,
                  ffn_bias=r.random() < 0.3, gated=r.random() < 0.6, activation=r.choice(["silu", "gelu", "relu_squared", "quick_gelu"]),
-                 residual=r.choice(["serial"] * 3 + ["two_norms", "one_norm"]), qk_norm=r.choice(["none", "none", "head", "each_head", "width"]),
+                 residual=r.choice(["serial"] * 3 + ["two_norms", "one_norm", "norm_of_sum"]), qk_norm=r.choice(["none", "none", "head", "each_head", "width"]),
                  attention_gate=r.choice(["none", "none", "head", "feature"]), attention_sinks=r.random() < 0.2, attention_cap=r.choice([0.0, 0.0, 5.0]),
                  logit_cap=r.choice([0.0, 0.0, 8.0]), qkv_clip=r.choice([0.0, 0.0, 2.0]), learned_positions=r.random() < 0.2, rope={"base": 1000.0},
                  norm=dict(type=r.choice(["rms", "layer"]), bias=r.random() < 0.3, from_one=r.random() < 0.3))
@@ -92,6 +92,7 @@ def draw_model(r):
     if model["attention_gate"] != "none":
         model["attention_gate_by"] = r.choice(["sigmoid", "softplus"])
     model["embedding_norm"] = r.random() < 0.2
+    model |= dict(head_norm=r.random() < 0.9, embedding_width=r.choice([None] * 5 + [12, 40]))
     model["unused_positions"] = r.choice([0, 2]) if model["learned_positions"] else 0
     if r.random() < 0.2:
         model |= dict(dropout=0.1, attention_dropout=r.choice([0.0, 0.1]))

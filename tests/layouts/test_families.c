@@ -585,6 +585,26 @@ TEST(tokens_ahead_are_learnt_on_ranks_as_on_one)
 
 /* The head and a block for a later token read the same stream from stages of their own, of which
  * one goes back long before the other: the gradients of both meet on the stage of the last. */
+/* Both products are outside of blocks; the first is read on the first stage and for tokens ahead.
+ */
+TEST(narrow_embeddings_and_norms_of_sums_are_learnt_on_ranks_as_on_one)
+{
+    static const MultiToken ahead = { .depth = 1, .weight = 0.3 };
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+    d.embedding_width = 10;
+    d.residual = RESIDUAL_NORM_OF_SUM;
+    check_family(&d);
+    d.is_tied = true;
+    d.multi_token = &ahead;
+    DecoderLayer *layer = NEW_N(a, DecoderLayer, d.n_layer + 1);
+    memcpy(layer, d.layer, sizeof *layer * (size_t)d.n_layer);
+    layer[d.n_layer] = layer[d.n_layer - 1];
+    d.layer = layer;
+    check_family(&d);
+    arena_free(a);
+}
+
 TEST(tokens_ahead_on_stages_before_the_head_are_learnt_as_on_one_rank)
 {
     Arena *a = arena_new();

@@ -269,6 +269,9 @@ static const char *const families[] = {
     "\"model_type\": \"opt\", \"vocab_size\": 16, \"hidden_size\": 16, \"ffn_dim\": 24, "
     "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"max_position_embeddings\": 32, "
     "\"dropout\": 0.0",
+    "\"model_type\": \"opt\", \"vocab_size\": 16, \"hidden_size\": 16, \"ffn_dim\": 24, "
+    "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"max_position_embeddings\": 32, "
+    "\"dropout\": 0.0, \"word_embed_proj_dim\": 10, \"do_layer_norm_before\": false",
     "\"model_type\": \"biogpt\", \"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": "
     "24, "
     "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"max_position_embeddings\": 32, "

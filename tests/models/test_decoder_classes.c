@@ -40,6 +40,11 @@ typedef struct Pair {
 #define MAMBA_SETTINGS                                                                             \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
     "8, n_layer: 4, layers: [{linear: true, no_ffn: true}], "
+#define OPT_SETTINGS                                                                               \
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
+    "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 20, norm: {type: layer, bias: true, "   \
+    "eps: 1e-5}, learned_positions: true, unused_positions: 2, qkv_bias: true, out_bias: true, "   \
+    "ffn_bias: true, gated: false, activation: relu, "
 /* The root of 8 in bf16. */
 #define RECURRENT_SETTINGS                                                                         \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
@@ -943,10 +948,13 @@ static const Pair pairs[] = {
       "3}" },
     { SIZES "\"model_type\": \"opt\", \"ffn_dim\": 20, \"enable_bias\": true, "
             "\"_remove_final_layer_norm\": false, \"activation_function\": \"relu\"",
-      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
-      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 20, norm: {type: layer, bias: true, "
-      "eps: 1e-5}, learned_positions: true, unused_positions: 2, qkv_bias: true, out_bias: true, "
-      "ffn_bias: true, gated: false, activation: relu" },
+      OPT_SETTINGS },
+    { SIZES "\"model_type\": \"opt\", \"ffn_dim\": 20, \"do_layer_norm_before\": false, "
+            "\"word_embed_proj_dim\": 6",
+      OPT_SETTINGS "residual: norm_of_sum, head_norm: false, embedding_width: 6" },
+    { SIZES "\"model_type\": \"opt\", \"ffn_dim\": 20, \"_remove_final_layer_norm\": true, "
+            "\"word_embed_proj_dim\": 8",
+      OPT_SETTINGS "head_norm: false" },
     { SIZES "\"model_type\": \"cohere_compass_text\", \"logit_scale\": 0.5, \"rope_parameters\": "
             "{\"full_attention\": null, \"sliding_attention\": {\"rope_theta\": 500.0, "
             "\"mrope_section\": [1, 1, 0]}, \"rope_theta\": 7.0}, \"sliding_window\": 5, "
@@ -1116,6 +1124,14 @@ TEST(the_class_of_a_decoder_has_each_of_its_options)
                     "true, ffn_bias: true, logit_cap: 30.0, layers: [{linear: true}], "
                     "gated_recurrence: {width: 10, n_groups: 2}"),
         "recurrent_gemma");
+    assert_contains(class_of(a, OPT_SETTINGS "residual: norm_of_sum"),
+                    "the closest is OPTForCausalLM, but for norm in front of the head: a layer "
+                    "norm instead of none");
+    assert_contains(class_of(a, DECODER_SETTINGS "head_norm: false"),
+                    "the closest is LlamaForCausalLM, but for norm in front of the head: none");
+    assert_contains(class_of(a, DECODER_SETTINGS "rope: {}, embedding_width: 6"),
+                    "the closest is LlamaForCausalLM, but for width of embeddings (0: of the "
+                    "stream): 6 instead of 0");
     assert_contains(class_of(a, RECURRENT_SETTINGS
                              "n_head_kv: 1, rope: {}, logit_cap: 30.0, layers: [{window: 2048}, "
                              "{linear: true}], gated_recurrence: {width: 12, n_groups: 4}"),

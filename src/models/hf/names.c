@@ -927,6 +927,8 @@ const HfName hf_mpt_names[] = {
 
 const HfName hf_opt_names[] = {
     OF_BART("model.decoder"),
+    { "transformer.embed_in.*", "model.decoder.project_in.*", HF_SAME },
+    { "transformer.embed_out.*", "model.decoder.project_out.*", HF_SAME },
     { "transformer.lm_head_norm.*", "model.decoder.final_layer_norm.*", HF_SAME },
     { "transformer.lm_head.*", "lm_head.*", HF_SAME },
     { 0 },

@@ -114,7 +114,7 @@ static void write_options(Text *t, const Decoder *d, const HfFamily *f)
     hf_put_int(t, "num_attention_heads", heads_of(d, d->n_head_q));
     hf_put_int(t, "num_key_value_heads", heads_of(d, d->n_head_kv));
     hf_put_int(t, "max_position_embeddings", d->sequence_length);
-    hf_put_double(t, "rms_norm_eps", d->head_norm->eps);
+    hf_put_double(t, "rms_norm_eps", d->usual_norm->eps);
     hf_put_text(t, f->activation_key, hf_activation_name(d));
     hf_put_bool(t, "attention_bias", d->qkv_bias);
     hf_put_double(t, "attention_dropout", d->attention_dropout);
