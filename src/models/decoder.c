@@ -1,6 +1,7 @@
 /* decoder.c - decoder-only transformers (Radford et al. 2019 and what followed), built from a
  * description. */
 #include "models/decoder_build.h"
+#include "ops/contract.h"
 #include "ops/elementwise.h"
 #include "ops/embed.h"
 #include "ops/positions.h"
@@ -8,7 +9,8 @@
 #include "ops/scale_heads.h"
 #include "ops/sequence.h"
 
-const char *const residual_choices[] = { "serial", "two_norms", "one_norm", "normed", NULL };
+const char *const residual_choices[] = { "serial", "two_norms",   "one_norm",
+                                         "normed", "norm_of_sum", NULL };
 
 typedef struct DecoderModel {
     Model base;
@@ -73,7 +75,7 @@ static Value *mixture(Build *b, Value *x, Value *routed)
 /* A feed-forward layer of x beside a mixture of the stream. */
 static Value *dense_and_mixture(Build *b, const DecoderLayer *layer, Value *x, Value *stream)
 {
-    const Norm *n = b->d->head_norm;
+    const Norm *n = b->d->usual_norm;
     Graph *g = b->g;
     graph_enter(g, "mlp", -1);
     Value *own = dense(b, layer, x);
@@ -123,7 +125,7 @@ typedef struct BlockNorms {
 static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
 {
     const Norm *front = layer->mixer == MIXER_LINEAR && d->linear ? d->linear->front_norm : NULL;
-    const Norm *own = layer->is_sparse && d->moe->norm_behind ? d->head_norm : NULL;
+    const Norm *own = layer->is_sparse && d->moe->norm_behind ? d->usual_norm : NULL;
     BlockNorms n = { .attention = d->attention_norm,
                      .attention_post = d->attention_post_norm,
                      .ffn = d->ffn_norm,
@@ -136,8 +138,9 @@ static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
 
 static Value *linear_layer(Build *b, const DecoderLayer *layer, Value *x)
 {
-    return b->d->selective ? selective_layer(b, x)
-                           : linear_attention_layer(b, x, layer - b->d->layer);
+    if (b->d->selective) return selective_layer(b, x);
+    if (b->d->recurrent) return recurrent_layer(b, x);
+    return linear_attention_layer(b, x, layer - b->d->layer);
 }
 
 /* Behind its norms; n is the stream behind the one in front. */
@@ -190,27 +193,31 @@ static Value *with_laurel(Build *b, Value *x, Value *read)
     const Linear narrow = { b->d->laurel_rank, NULL, "embed", false, ROLE_LINEAR },
                  wide = { b->d->width, "embed", NULL, false, ROLE_RESIDUAL };
     Value *y = linear(g, "laurel_right", linear(g, "laurel_left", read, &narrow), &wide);
-    y = add(g, read, norm(g, "laurel_norm", y, b->d->head_norm));
+    y = add(g, read, norm(g, "laurel_norm", y, b->d->usual_norm));
     return scale(g, add(g, x, y), 1 / sqrt(2.0));
 }
 
-/* Layers add to the stream, or to what the norm in front of them gives. */
+/* Layers add to the stream, or to what the norm in front of them gives, or that norm is of the sum.
+ */
 static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *x)
 {
-    const bool normed = b->d->residual == RESIDUAL_NORMED;
+    const bool normed = b->d->residual == RESIDUAL_NORMED,
+               of_sum = b->d->residual == RESIDUAL_NORM_OF_SUM;
     Graph *g = b->g;
     Value *late = b->late;
     b->late = NULL;
     if (layer->mixer != MIXER_NONE) {
-        Value *read = maybe_norm(g, "attention_norm", x, norms->attention);
+        Value *read = of_sum ? x : maybe_norm(g, "attention_norm", x, norms->attention);
         x = added(b, normed ? read : x, stream_factor(b->d, layer), mixed(b, layer, norms, read));
         if (b->d->laurel_rank) x = with_laurel(b, x, read);
+        if (of_sum) x = maybe_norm(g, "attention_norm", x, norms->attention);
     }
     if (!layer->no_ffn) {
-        Value *read = maybe_norm(g, "ffn_norm", x, norms->ffn);
+        Value *read = of_sum ? x : maybe_norm(g, "ffn_norm", x, norms->ffn);
         if (layer->shortcut) b->late = late_mixture(b, norms, read);
         x = added(b, normed ? read : x, decoder_multipliers(b->d)->ffn_stream,
                   fed_forward(b, layer, norms, read, x));
+        if (of_sum) x = maybe_norm(g, "ffn_norm", x, norms->ffn);
     }
     return late ? added(b, x, 1, late) : x;
 }
@@ -267,16 +274,35 @@ static Value *add_learned(Build *b, Value *x, Value *table)
     return add(b->g, x, embed(b->g, document_positions(b->g, b->documents, first), table));
 }
 
+/* Of the table, and of what the head reads. */
+static int64_t table_width(const Decoder *d)
+{
+    return d->embedding_width ? d->embedding_width : d->width;
+}
+
 static Value *embedded(Build *b, Value *ids, Value *table)
 {
     Value *x = embed(b->g, ids, table);
+    if (b->embed_in) x = contract(b->g, "*k,nk->*n", x, b->embed_in);
     if (b->d->embedding_scale != 0) x = scale(b->g, x, b->d->embedding_scale);
     return maybe_norm(b->g, "embedding_norm", x, b->d->embedding_norm);
+}
+
+/* The weights between the table and the stream, and between that and what the head reads. */
+static void make_products(Build *b)
+{
+    const int64_t narrow = b->d->embedding_width;
+    const Linear in = { b->d->width, "embed", NULL, false, ROLE_LINEAR },
+                 out = { narrow, NULL, "embed", false, ROLE_LINEAR };
+    if (!narrow) return;
+    b->embed_in = linear_weight(b->g, "embed_in", narrow, &in);
+    b->embed_out = linear_weight(b->g, "embed_out", b->d->width, &out);
 }
 
 /* What the head reads of the stream behind its norm. */
 static Value *head_input(Build *b, Value *x)
 {
+    if (b->embed_out) x = contract(b->g, "*k,nk->*n", x, b->embed_out);
     return b->d->logit_divisor != 0 ? scale(b->g, x, 1 / b->d->logit_divisor) : x;
 }
 
@@ -297,8 +323,8 @@ static void predict_ahead(Build *b, Value *ids, Value *table, Value *x, NormPara
         graph_enter(g, "h", (int)d->n_layer + i);
         graph_enter(g, "mtp", -1);
         if (behind_norm) x = norm_by(g, last, x, d->head_norm);
-        Value *stream = linear(g, "stream", norm(g, "stream_norm", x, d->head_norm), &same),
-              *next = linear(g, "token", norm(g, "token_norm", token[i], d->head_norm), &same);
+        Value *stream = linear(g, "stream", norm(g, "stream_norm", x, d->usual_norm), &same),
+              *next = linear(g, "token", norm(g, "token_norm", token[i], d->usual_norm), &same);
         graph_leave(g);
         x = layers_of_block(b, add(g, stream, next), d->n_layer + i);
         graph_enter(g, "mtp", -1);
@@ -322,7 +348,8 @@ static KeysValues *keys_to_share(Arena *a, const Decoder *d)
 static Value *bias_of_head(Graph *g, const Decoder *d)
 {
     const Dim ids = { .size = d->vocab_size, .axis = "vocab" };
-    Value *bias = layer_param(g, "lm_head", "bias", 1, &ids, ROLE_HEAD, init_of_linear(d->width));
+    Value *bias =
+        layer_param(g, "lm_head", "bias", 1, &ids, ROLE_HEAD, init_of_linear(table_width(d)));
     bias->is_bias = true;
     return bias;
 }
@@ -346,7 +373,8 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
             "a sequence of %lld tokens is longer than the model's sequence_length %lld",
             (long long)longest, (long long)d->sequence_length);
     graph_enter(g, "transformer", -1);
-    Value *wte = embedding_table(g, "wte", d->vocab_size, d->width, "vocab", ROLE_EMBEDDING);
+    Value *wte = embedding_table(g, "wte", d->vocab_size, table_width(d), "vocab", ROLE_EMBEDDING);
+    make_products(&b);
     Value *ids = model_input(g, &self->inputs[0], f), *x = embedded(&b, ids, wte);
     if (f->documents && d->document_key) b.documents = model_input(g, &self->inputs[1], f);
     b.made = keys_to_share(g->arena, d);
@@ -360,14 +388,14 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i, vectors ? vectors[i] : NULL);
     x = streams_joined(&b, x);
     const Linear head = { d->vocab_size, "vocab", "embed", false, ROLE_HEAD };
-    *out = (ModelOutput){ .hidden = head_input(&b, norm(g, "lm_head_norm", x, d->head_norm)),
+    *out = (ModelOutput){ .hidden = head_input(&b, maybe_norm(g, "lm_head_norm", x, d->head_norm)),
                           .logit_cap = d->logit_cap };
     const bool looks_ahead = d->multi_token && (f->training || f->ahead);
     if (looks_ahead)
         predict_ahead(&b, ids, wte, x, norm_params(g, "lm_head_norm", d->head_norm), out);
     for (int i = 0; d->multi_token && !looks_ahead && i < d->multi_token->depth; i++)
         graph_leave_out(g, "h", (int)d->n_layer + i);
-    out->head = d->is_tied ? wte : linear_weight(g, "lm_head", d->width, &head);
+    out->head = d->is_tied ? wte : linear_weight(g, "lm_head", table_width(d), &head);
     if (d->head_bias) out->head_bias = bias_of_head(g, d);
     graph_leave(g);
     if (d->moe) moe_finish(g, d->moe, &b.moe, f, out);
@@ -377,11 +405,16 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
 
 /* As regular expressions of the original: `.attn` is any character, then "attn". */
 static const DecayGroup groups[] = {
-    { "linear", (const char *const[]){ "attn", "mlp", "short_conv.", "mtp.stream.", "mtp.token.",
-                                       "per_layer_proj", "per_layer_gate", "per_layer_out",
-                                       "altup_in.", "altup_out.", "altup_router", "altup_predict",
-                                       "altup_correct", "laurel_left", "laurel_right",
-                                       "lm_head.weight", "lm_head.bias", NULL } },
+    { "linear", (const char *const[]){ "attn",           "mlp",
+                                       "short_conv.",    "mtp.stream.",
+                                       "mtp.token.",     "per_layer_proj",
+                                       "per_layer_gate", "per_layer_out",
+                                       "altup_in.",      "altup_out.",
+                                       "altup_router",   "altup_predict",
+                                       "altup_correct",  "laurel_left",
+                                       "laurel_right",   "embed_in.",
+                                       "embed_out.",     "lm_head.weight",
+                                       "lm_head.bias",   NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
     { "layernorm",
       (const char *const[]){

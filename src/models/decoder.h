@@ -9,16 +9,18 @@
 
 /* Where a block's feed-forward layer reads the stream. */
 typedef enum Residual {
-    RESIDUAL_SERIAL,    /* behind attention */
-    RESIDUAL_TWO_NORMS, /* where attention does, behind a norm of its own */
-    RESIDUAL_ONE_NORM,  /* and behind attention's norm; ffn_norm is NULL */
-    RESIDUAL_NORMED     /* behind attention; layers add to what the norms in front of them give, so
-                           that these have no way around them */
+    RESIDUAL_SERIAL,     /* behind attention */
+    RESIDUAL_TWO_NORMS,  /* where attention does, behind a norm of its own */
+    RESIDUAL_ONE_NORM,   /* and behind attention's norm; ffn_norm is NULL */
+    RESIDUAL_NORMED,     /* behind attention; layers add to what the norms in front of them give, so
+                            that these have no way around them */
+    RESIDUAL_NORM_OF_SUM /* behind attention; layers read the stream as it is, and norms that others
+                            have in front are of the stream and what was added to it */
 } Residual;
 /* Whether layers of a block follow each other. */
 static inline bool residual_is_serial(Residual r)
 {
-    return r == RESIDUAL_SERIAL || r == RESIDUAL_NORMED;
+    return r == RESIDUAL_SERIAL || r == RESIDUAL_NORMED || r == RESIDUAL_NORM_OF_SUM;
 }
 extern const char *const residual_choices[];
 
@@ -30,7 +32,7 @@ extern const char *const attention_gates[];
 /* What reads other tokens in a block. */
 typedef enum Mixer {
     MIXER_ATTENTION,
-    MIXER_LINEAR, /* `linear` or `selective`: no window, and nothing turns */
+    MIXER_LINEAR, /* `linear`, `selective` or `recurrent`: no window, and nothing turns */
     MIXER_BOTH,   /* both read the stream side by side, and what they give is added up */
     MIXER_CONV,   /* `short_conv`, likewise */
     MIXER_NONE    /* the block is a feed-forward layer */
@@ -133,6 +135,16 @@ typedef struct Selective {
                              width; NULL: there is none */
 } Selective;
 
+/* Each feature keeps a number that gates let fade and add to (Griffin, ops/gated_recurrence.h), and
+ * what it is counts by the model's activation of a product of the token. Gates read the features of
+ * their group, which are neighbours. */
+typedef struct Recurrent {
+    int64_t width;        /* features */
+    int64_t n_groups;     /* of equal size */
+    int64_t conv_width;   /* tokens that a convolution sees, at least 2 */
+    bool conv_bias, bias; /* of the convolution; of the products at both ends */
+} Recurrent;
+
 /* What parts of blocks are multiplied by, as those of Falcon-H1 are (Zuo et al. 2025),
  * and what they add to (MiniMax 2025). */
 typedef struct Multipliers {
@@ -194,6 +206,9 @@ typedef struct Decoder {
     const char *document_key; /* NULL: a sequence is one document */
     int64_t vocab_size, sequence_length, n_layer, width, n_head_q, n_head_kv, head_width, hidden;
     int64_t value_width; /* of a head, where it is not as wide as its key; 0: it is */
+    /* Of the table of embeddings and of what the head reads, where products lie between these and
+     * the stream (Lan et al. 2020, ALBERT); 0: they are as wide as that. */
+    int64_t embedding_width;
     int64_t seed;
     double dropout; /* behind layers; not behind gated ones of the original (keeps_gated) */
     double embedding_dropout, attention_dropout;
@@ -214,6 +229,7 @@ typedef struct Decoder {
     Activation activation;
     bool is_gated;
     const Norm *embedding_norm; /* of what the table gives, behind its scale */
+    const Norm *usual_norm;     /* those that are not named here are as this one; there always */
     /* In front of a layer, and after it before its result is added to the stream. */
     const Norm *attention_norm, *attention_post_norm, *ffn_norm, *ffn_post_norm, *head_norm;
     /* Of what the last product of attention reads, and of dense feed-forward layers, each with the
@@ -236,8 +252,9 @@ typedef struct Decoder {
                              else each query head has a key head, and rope turns `turning` */
     const SparseAttention *sparse;      /* of latent attention with a query_rank; NULL: a token sees
                                            all earlier ones */
-    const LinearAttention *linear;      /* NULL: no layer is linear, or all such are `selective` */
-    const Selective *selective;         /* linear layers are of this kind; NULL: of `linear` */
+    const LinearAttention *linear;      /* NULL: no layer is linear, or such are of another kind: */
+    const Selective *selective;         /* linear layers are of this kind; NULL: they are not */
+    const Recurrent *recurrent;         /* likewise */
     const Multipliers *multipliers;     /* NULL: all are 1 */
     const ShortConv *short_conv;        /* NULL: no layer is such a convolution */
     const PerLayerEmbedding *per_layer; /* of the n_layer blocks; NULL: there is none */

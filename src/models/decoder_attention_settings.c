@@ -72,6 +72,14 @@ const Field selective_settings[] = {
     FIELD_FLOAT(SelectiveSettings, eps, "1e-6", 0, 1, "of these norms", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
+const Field recurrent_settings[] = {
+    FIELD_INT(RecurrentSettings, width, NULL, 1, MOST, "features, each of which keeps a number"),
+    FIELD_INT(RecurrentSettings, n_groups, "1", 1, MOST, "groups of neighbouring features, whose gates read the features of the group alone; divides width"),
+    FIELD_INT(RecurrentSettings, conv_width, "4", 2, 1024, "tokens that the convolution sees"),
+    FIELD_BOOL(RecurrentSettings, conv_bias, "true", "bias of the convolution"),
+    FIELD_BOOL(RecurrentSettings, bias, "true", "biases of the products at both ends"),
+    { 0 },
+};
 /* clang-format on */
 
 Error *latent_settings_check(const LatentSettings *s, int64_t head_width)
@@ -111,6 +119,13 @@ Error *state_space_settings_check(const StateSpaceSettings *s)
         return error_new("state_space: most_step %g is below least_step %g", s->most_step,
                          s->least_step);
     return NULL;
+}
+
+Error *recurrent_settings_check(const RecurrentSettings *s)
+{
+    if (s->width % s->n_groups == 0) return NULL;
+    return error_new("gated_recurrence: n_groups %lld does not divide width %lld",
+                     (long long)s->n_groups, (long long)s->width);
 }
 
 static const Norm *latent_norm(Arena *a, const Norm *norm, int64_t width, double eps)
@@ -204,5 +219,11 @@ const Selective *selective_settings_make(Arena *a, const SelectiveSettings *s, i
                              .conv_bias = s->conv_bias,
                              .bias = s->bias,
                              .norm = s->norms > NONE ? arena_copy(a, &norm, sizeof norm) : NULL };
+    return arena_copy(a, &made, sizeof made);
+}
+
+const Recurrent *recurrent_settings_make(Arena *a, const RecurrentSettings *s)
+{
+    const Recurrent made = { s->width, s->n_groups, s->conv_width, s->conv_bias, s->bias };
     return arena_copy(a, &made, sizeof made);
 }

@@ -1,5 +1,5 @@
-/* decoder_attention_settings.h - settings of model.decoder for latent attention, linear attention
- * and state spaces of both kinds. */
+/* decoder_attention_settings.h - settings of model.decoder for latent attention, linear attention,
+ * state spaces of both kinds and gated recurrences. */
 #ifndef MODELS_DECODER_ATTENTION_SETTINGS_H
 #define MODELS_DECODER_ATTENTION_SETTINGS_H
 #include "config/field.h"
@@ -36,13 +36,19 @@ typedef struct SelectiveSettings {
     double eps;
 } SelectiveSettings;
 
+typedef struct RecurrentSettings {
+    int64_t width, n_groups, conv_width;
+    bool conv_bias, bias;
+} RecurrentSettings;
+
 extern const Field latent_settings[], sparse_settings[], linear_settings[], state_space_settings[],
-    selective_settings[];
+    selective_settings[], recurrent_settings[];
 
 /* What cannot be, by itself and beside the width of a head. */
 Error *latent_settings_check(const LatentSettings *s, int64_t head_width);
 Error *linear_settings_check(const LinearSettings *s);
 Error *state_space_settings_check(const StateSpaceSettings *s);
+Error *recurrent_settings_check(const RecurrentSettings *s);
 
 /* The norms of the vectors are as `norm`, but for width and eps. */
 const Latent *latent_settings_make(Arena *a, const LatentSettings *s, const Norm *norm);
@@ -54,4 +60,5 @@ const LinearAttention *state_space_settings_make(Arena *a, const StateSpaceSetti
                                                  const Norm *front_norm);
 /* In a model of this width. */
 const Selective *selective_settings_make(Arena *a, const SelectiveSettings *s, int64_t width);
+const Recurrent *recurrent_settings_make(Arena *a, const RecurrentSettings *s);
 #endif

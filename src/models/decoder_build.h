@@ -40,9 +40,10 @@ typedef struct Build {
     int64_t salt;      /* of the next dropout */
     Table *table;      /* of each rotary transform, made at its first use */
     int64_t n_tables, cap_tables;
-    Value *documents; /* of the tokens; NULL: all are one */
-    KeysValues *made; /* by block; NULL: no block reads those of another */
-    Index index;      /* the last one */
+    Value *documents;            /* of the tokens; NULL: all are one */
+    Value *embed_in, *embed_out; /* weights of an embedding_width; NULL: it has none */
+    KeysValues *made;            /* by block; NULL: no block reads those of another */
+    Index index;                 /* the last one */
     IndexLosses index_losses;
     MoeSums moe; /* over the layers so far */
     Value *late; /* what a mixture of the last block gives behind the next one; NULL: nothing */
@@ -93,6 +94,8 @@ int64_t decoder_ranks(const Build *b, MeshAxis axis);
 Value *linear_attention_layer(Build *b, Value *x, int64_t i);
 /* decoder_selective.c: likewise, of a selective state space. */
 Value *selective_layer(Build *b, Value *x);
+/* decoder_recurrent.c: likewise, of a gated recurrence. */
+Value *recurrent_layer(Build *b, Value *x);
 /* decoder_conv.c: the same of a short convolution. */
 Value *short_conv_layer(Build *b, Value *x);
 /* x [b s width] behind a convolution over the last `taps` tokens of its document, whose weight (and

@@ -159,6 +159,7 @@ static const Field fields[] = {
     FIELD_INT(DecoderSettings, ffn_hidden, "0", 0, MOST, "width of the feed-forward layer; 0: no block has one, but for mixtures", .flags = FIELD_STRICT),
     FIELD_INT(DecoderSettings, head_width, "null", 1, MOST, "width of a head; null: n_embd / n_head_q"),
     FIELD_INT(DecoderSettings, value_width, "null", 1, MOST, "width of what a head gives; null: as wide as its keys"),
+    FIELD_INT(DecoderSettings, embedding_width, "null", 1, MOST, "width of the table of embeddings and of what the head reads, with a product between each and the stream; null: n_embd, and no products"),
     FIELD_INT(DecoderSettings, seed, "0", 0, 0, "of the initial weights"),
     FIELD_FLOAT(DecoderSettings, dropout, "0.0", 0, 1, "after attention and feed-forward layers", .flags = FIELD_OPEN_MAX),
     FIELD_FLOAT(DecoderSettings, embedding_dropout, "null", 0, 1, "after embeddings; null: as dropout", .flags = FIELD_OPEN_MAX),
@@ -187,8 +188,9 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, embedding_norm, "false", "a norm of embeddings"),
     FIELD_BOOL(DecoderSettings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
     FIELD_BOOL(DecoderSettings, norm_behind, "false", "norms of what they give, before it is added"),
+    FIELD_BOOL(DecoderSettings, head_norm, "true", "a norm in front of the head"),
     FIELD_BOOL(DecoderSettings, norm_inside, "false", "norms within attention and dense feed-forward layers, of what their last product reads"),
-    FIELD_CHOICE(DecoderSettings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm; normed: behind attention, and layers add to what norms in front of them give"),
+    FIELD_CHOICE(DecoderSettings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm; normed: behind attention, and layers add to what norms in front of them give; norm_of_sum: behind attention, layers read the stream as it is, and the norms are of the stream with what they added"),
     FIELD_FLOAT(DecoderSettings, qkv_clip, "0.0", 0, INFINITY, "queries, keys and values are kept from -x to x, behind a norm of all heads together; 0: they are not"),
     FIELD_CHOICE(DecoderSettings, qk_norm, "none", qk_norms, "norm of queries and keys: of each head, by weights that all heads share or with its own, or of all together"),
     FIELD_BOOL(DecoderSettings, qk_norm_weight, "true", "this norm has weights, where norms have any"),
@@ -206,6 +208,7 @@ static const Field fields[] = {
     FIELD_STRUCT(DecoderSettings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
     FIELD_STRUCT(DecoderSettings, state_space, StateSpaceSettings, state_space_settings, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
     FIELD_STRUCT(DecoderSettings, selective_scan, SelectiveSettings, selective_settings, "null", "Mamba, of linear blocks, in the place of both: a state of its own for each feature; null: no block is"),
+    FIELD_STRUCT(DecoderSettings, gated_recurrence, RecurrentSettings, recurrent_settings, "null", "Griffin's recurrence (RG-LRU), of linear blocks, in the place of these: each feature keeps a number that gates let fade and add to, and counts by the activation of a product of the token; null: no block is"),
     FIELD_STRUCT(DecoderSettings, short_conv, ShortConv, short_conv_fields, "null", "gated short convolutions, of conv blocks; null: no block is"),
     FIELD_STRUCT(DecoderSettings, multipliers, Multipliers, multiplier_fields, "null", "numbers that parts of blocks are multiplied by; null: all are 1"),
     FIELD_STRUCT(DecoderSettings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
@@ -374,6 +377,7 @@ static void set_norms(Arena *a, const DecoderSettings *s, Decoder *d)
     d->ffn_norm = norm_of(a, s, s->n_embd, s->norm_in_front && two);
     d->ffn_post_norm = norm_of(a, s, s->n_embd, s->norm_behind);
     d->inner_norm = norm_of(a, s, s->n_embd, s->norm_inside);
+    d->head_norm = norm_of(a, s, s->n_embd, s->head_norm);
 }
 
 /* What is made of several settings. */
@@ -381,15 +385,16 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
 {
     const int64_t width = d->head_width;
     const bool by_head = s->qk_norm == QK_HEAD || s->qk_norm == QK_EACH_HEAD;
-    d->head_norm = norm_of(a, s, s->n_embd, true);
+    d->usual_norm = norm_of(a, s, s->n_embd, true);
     d->qk_norm = qk_norm_of(a, s, width, by_head);
     d->qk_norm_width = qk_norm_of(a, s, width * s->n_head_q, s->qk_norm == QK_WIDTH);
     d->value_norm = value_norm_of(a, s, d->value_width ? d->value_width : width);
     d->differential = differential_of(a, s, 2 * (d->value_width ? d->value_width : width));
-    if (s->latent) d->latent = latent_settings_make(a, s->latent, d->head_norm);
+    if (s->latent) d->latent = latent_settings_make(a, s->latent, d->usual_norm);
     if (s->sparse_attention) d->sparse = sparse_settings_make(a, s->sparse_attention);
     d->linear = linear_of(a, s);
     if (s->selective_scan) d->selective = selective_settings_make(a, s->selective_scan, s->n_embd);
+    if (s->gated_recurrence) d->recurrent = recurrent_settings_make(a, s->gated_recurrence);
     d->layer = layers_of(a, s);
     d->moe = mixture_of(a, s);
     d->per_layer = per_layer_of(a, s);
@@ -415,6 +420,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .n_head_kv = s->n_head_kv,
         .head_width = decoder_head_width(s),
         .value_width = own_size(s->value_width, decoder_head_width(s)),
+        .embedding_width = own_size(s->embedding_width, s->n_embd),
         .hidden = s->ffn_hidden,
         .seed = s->seed,
         .dropout = s->dropout,

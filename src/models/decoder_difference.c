@@ -129,6 +129,16 @@ static const char *selectives(Arena *a, const Selective *x, const Selective *y)
     return e ? e : norms(a, "norms within selective layers", x->norm, y->norm);
 }
 
+static const char *recurrences(Arena *a, const Recurrent *x, const Recurrent *y)
+{
+    if (!x || !y) return flag(a, "gated recurrence", x, y);
+    const char *e = number(a, "recurrent width", (double)x->width, (double)y->width);
+    if (!e) e = number(a, "groups of recurrent features", (double)x->n_groups, (double)y->n_groups);
+    if (!e) e = number(a, "recurrent conv_width", (double)x->conv_width, (double)y->conv_width);
+    if (!e) e = flag(a, "bias of recurrent convolutions", x->conv_bias, y->conv_bias);
+    return e ? e : flag(a, "bias of recurrent layers", x->bias, y->bias);
+}
+
 static const char *const mixer_names[] = { "attention", "linear attention",
                                            "attention and linear attention side by side",
                                            "a short convolution", "a feed-forward layer alone" };
@@ -325,6 +335,9 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = flag(a, "learned positions", x->learned_positions, y->learned_positions);
     if (!e)
         e = number(a, "unused positions", (double)x->unused_positions, (double)y->unused_positions);
+    if (!e)
+        e = number(a, "width of embeddings (0: of the stream)", (double)x->embedding_width,
+                   (double)y->embedding_width);
     if (!e) e = norms(a, "norm of embeddings", x->embedding_norm, y->embedding_norm);
     if (!e) e = norms(a, "norm in front of attention", x->attention_norm, y->attention_norm);
     if (!e) e = norms(a, "norm after attention", x->attention_post_norm, y->attention_post_norm);
@@ -332,6 +345,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = norms(a, "norm after the feed-forward layer", x->ffn_post_norm, y->ffn_post_norm);
     if (!e) e = norms(a, "norm within layers", x->inner_norm, y->inner_norm);
     if (!e) e = norms(a, "norm in front of the head", x->head_norm, y->head_norm);
+    if (!e) e = norms(a, "norms of the model", x->usual_norm, y->usual_norm);
     if (!e) e = norms(a, "norm of queries and keys", x->qk_norm, y->qk_norm);
     if (!e) e = norms(a, "norm of values", x->value_norm, y->value_norm);
     if (!e) e = flag(a, "scale of each block", x->block_scale, y->block_scale);
@@ -352,6 +366,7 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = sparse_attentions(a, x->sparse, y->sparse);
     if (!e) e = linears(a, x->linear, y->linear);
     if (!e) e = selectives(a, x->selective, y->selective);
+    if (!e) e = recurrences(a, x->recurrent, y->recurrent);
     if (!e) e = convolutions(a, x->short_conv, y->short_conv);
     if (!e) e = per_layer(a, x->per_layer, y->per_layer);
     if (!e) e = streams(a, x->streams, y->streams);

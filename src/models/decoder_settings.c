@@ -190,7 +190,7 @@ static Error *check_multipliers(const DecoderSettings *s)
     const bool of_stream = m->attention_stream != 1 || m->linear_stream != 1 || m->ffn_stream != 1;
     if (of_stream && !residual_is_serial((Residual)s->residual))
         return error_new("multipliers: attention_stream, linear_stream and ffn_stream need "
-                         "residual: serial or normed");
+                         "residual: serial, normed or norm_of_sum");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (row[i].value != 1 && !row[i].counts)
             return error_new("multipliers: %s: no block has what it multiplies", row[i].key);
@@ -205,7 +205,8 @@ static Error *check_linear_kind(const DecoderSettings *s, bool any)
         bool given;
     } kind[] = { { "linear_attention", s->linear_attention },
                  { "state_space", s->state_space },
-                 { "selective_scan", s->selective_scan } };
+                 { "selective_scan", s->selective_scan },
+                 { "gated_recurrence", s->gated_recurrence } };
     const char *first = NULL;
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
         if (!kind[i].given) continue;
@@ -217,7 +218,16 @@ static Error *check_linear_kind(const DecoderSettings *s, bool any)
     }
     if (!any || first) return NULL;
     return error_new("layers: a linear block needs the settings `linear_attention`, "
-                     "`state_space` or `selective_scan`");
+                     "`state_space`, `selective_scan` or `gated_recurrence`");
+}
+
+static Error *check_recurrence(const DecoderSettings *s)
+{
+    if (!s->gated_recurrence) return NULL;
+    if (s->activation == ACTIVATE_XIELU)
+        return error_new("gated_recurrence: what its features count by has no numbers that xielu "
+                         "learns; activation must be another");
+    return recurrent_settings_check(s->gated_recurrence);
 }
 
 static Error *check_linear(const DecoderSettings *s)
@@ -242,9 +252,11 @@ static Error *check_linear(const DecoderSettings *s)
                              (long long)i);
     }
     TRY(check_linear_kind(s, any));
+    TRY(check_recurrence(s));
     const bool in_front =
         (l && l->norm_in_front) || (s->state_space && s->state_space->norm_in_front);
-    if (in_front && !residual_is_serial((Residual)s->residual))
+    const bool may = s->residual == RESIDUAL_SERIAL || s->residual == RESIDUAL_NORMED;
+    if (in_front && !may)
         return error_new("%s: norm_in_front needs residual: serial or normed",
                          l ? "linear_attention" : "state_space");
     if (s->state_space) return state_space_settings_check(s->state_space);
@@ -268,7 +280,7 @@ static Error *check_streams(const DecoderSettings *s)
     bool mixes = false;
     for (int64_t i = 0; i < s->layers.n; i++) mixes |= !s->layers.item[i].no_mixer;
     if (s->laurel_rank && !residual_is_serial((Residual)s->residual))
-        return error_new("laurel_rank: it needs residual: serial or normed");
+        return error_new("laurel_rank: it needs residual: serial, normed or norm_of_sum");
     if (s->laurel_rank && !mixes)
         return error_new(
             "laurel_rank: no block of `layers` has attention, or what is in its place");
@@ -298,7 +310,7 @@ static Error *check_halves(const DecoderSettings *s)
                             : x->no_mixer && (x->window || x->rope || x->no_rope)
                                 ? "leaves nothing that has window, rope or no_rope"
                             : !residual_is_serial((Residual)s->residual)
-                                ? "needs residual: serial or normed"
+                                ? "needs residual: serial, normed or norm_of_sum"
                                 : NULL;
         if (wrong) return error_new("layers.%lld: %s %s", (long long)i, key, wrong);
     }
@@ -396,6 +408,7 @@ static Error *check_ternary(const DecoderSettings *s)
                   { "linear_attention", s->linear_attention },
                   { "state_space", s->state_space },
                   { "selective_scan", s->selective_scan },
+                  { "gated_recurrence", s->gated_recurrence },
                   { "short_conv", s->short_conv },
                   { "per_layer_embedding", s->per_layer_embedding },
                   { "alternating_updates", s->alternating_updates },
@@ -416,9 +429,13 @@ Error *decoder_settings_check(const void *settings)
     if (!s->norm_in_front && !s->norm_behind)
         return error_new(
             "norm_in_front and norm_behind are false; allowed is one of them, or both");
-    const bool of_norm = s->residual == RESIDUAL_ONE_NORM || s->residual == RESIDUAL_NORMED;
+    const bool of_norm = s->residual == RESIDUAL_ONE_NORM || s->residual == RESIDUAL_NORMED ||
+                         s->residual == RESIDUAL_NORM_OF_SUM;
     if (of_norm && !s->norm_in_front)
         return error_new("residual: %s needs norm_in_front", residual_choices[s->residual]);
+    if (s->multi_token && !s->head_norm)
+        return error_new("multi_token: its blocks have norms in front of the head; head_norm must "
+                         "be true");
     if (s->unused_positions && !s->learned_positions)
         return error_new("unused_positions: they are rows of learned_positions, which is false");
     if (s->alibi > 0 && s->attention_cap > 0)

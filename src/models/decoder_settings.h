@@ -44,7 +44,7 @@ typedef enum QkNorm { QK_NONE, QK_HEAD, QK_EACH_HEAD, QK_WIDTH } QkNorm;
 typedef struct DecoderSettings {
     const char *sample_key, *prediction_key, *document_key;
     int64_t vocab_size, sequence_length, n_layer, n_embd, n_head_q, n_head_kv, ffn_hidden;
-    const int64_t *head_width, *value_width;
+    const int64_t *head_width, *value_width, *embedding_width;
     int64_t seed, unused_positions;
     const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
@@ -53,7 +53,8 @@ typedef struct DecoderSettings {
         head_bias, gated;
     int linear, activation;
     NormSettings norm;
-    bool embedding_norm, norm_in_front, norm_behind, norm_inside, value_norm, block_scale;
+    bool embedding_norm, norm_in_front, norm_behind, norm_inside, head_norm, value_norm,
+        block_scale;
     int residual, qk_norm, attention_gate, attention_gate_by;
     bool attention_sinks;
     bool qk_norm_before_rope, qk_norm_weight, qk_norm_bias;
@@ -65,6 +66,7 @@ typedef struct DecoderSettings {
     const LinearSettings *linear_attention;
     const StateSpaceSettings *state_space;
     const SelectiveSettings *selective_scan;
+    const RecurrentSettings *gated_recurrence;
     const ShortConv *short_conv;
     const Multipliers *multipliers;
     const Moe *mixture;

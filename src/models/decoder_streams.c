@@ -63,7 +63,7 @@ Value *streams_joined(Build *b, Value *x)
 static Value *routed(Build *b, Value *x)
 {
     const Linear route = { b->d->streams->n, NULL, "embed", false, ROLE_LINEAR };
-    Value *y = linear(b->g, "altup_router", norm(b->g, "altup_norm", x, b->d->head_norm), &route);
+    Value *y = linear(b->g, "altup_router", norm(b->g, "altup_norm", x, b->d->usual_norm), &route);
     return logit_cap(b->g, scale(b->g, y, 1 / (double)b->d->width), 1);
 }
 

@@ -130,6 +130,7 @@ Model *gpt2_new(Arena *a, const Gpt2Settings *s)
         .attention_norm = norm_copy(a, &s->attention_norm_config),
         .ffn_norm = norm_copy(a, &s->ffn_norm_config),
         .head_norm = norm_copy(a, &s->lm_head_norm_config),
+        .usual_norm = norm_copy(a, &s->lm_head_norm_config),
         .qk_norm = norm_copy(a, s->attention_config.qk_norm_config),
         .layer = layers_of(a, s),
     };

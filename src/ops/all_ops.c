@@ -28,7 +28,7 @@
     OPS(cache_write) KERNELS(cache_write) \
     OPS(causal_conv) KERNELS(causal_conv) OPS(delta_gates) KERNELS(delta_gates) OPS(fixed_decays) KERNELS(fixed_decays) OPS(gated_delta) KERNELS(gated_delta) KERNELS(gated_delta_grad) \
     OPS(scale_heads) KERNELS(scale_heads) OPS(exp_dot) \
-    OPS(selective_scan) KERNELS(selective_scan) KERNELS(selective_scan_grad) \
+    OPS(selective_scan) KERNELS(selective_scan) KERNELS(selective_scan_grad) OPS(gated_recurrence) KERNELS(gated_recurrence) \
     OPS(dropout) KERNELS(dropout) \
     OPS(cross_entropy) KERNELS(cross_entropy) \
     OPS(head_loss) KERNELS(head_loss) KERNELS(head_loss_grad) KERNELS(head_step) \

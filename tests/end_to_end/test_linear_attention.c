@@ -36,6 +36,7 @@
     "true}], state_space: {heads: 8, head_width: 4, state_width: 6, n_groups: 2, norm: false}, "   \
     "multipliers: {linear_in: 0.5, ffn_out: 2.0}}}"
 #define SELECTIVE DECODER("selective_scan: {width: 64, state_width: 6, norms: weight, eps: 1e-5}")
+#define RECURRENT DECODER("gated_recurrence: {width: 64, n_groups: 4}")
 #define MODEL(decoder)                                                                             \
     SET, "model_raw=" decoder, SET, "wrapped_model.config.block_names=[DecoderBlock]"
 #define HALF                                                                                       \
@@ -72,6 +73,12 @@ TEST(a_training_of_selective_state_spaces_goes_on_as_if_it_had_not_stopped)
 {
     check_goes_on((const char *[]){ MODEL(SELECTIVE), NULL },
                   (const char *[]){ MODEL(SELECTIVE), HALF, NULL });
+}
+
+TEST(a_training_of_gated_recurrences_goes_on_as_if_it_had_not_stopped)
+{
+    check_goes_on((const char *[]){ MODEL(RECURRENT), NULL },
+                  (const char *[]){ MODEL(RECURRENT), HALF, NULL });
 }
 
 TEST(a_training_of_state_spaces_beside_attention_goes_on_as_if_it_had_not_stopped)

@@ -36,6 +36,7 @@ GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, h
 
 GEMMA3N = LLAMA | dict(head_dim=16, num_hidden_layers=7, sliding_window=24, num_kv_shared_layers=2, altup_num_inputs=3, hidden_size_per_layer_input=12, laurel_rank=8,
                        vocab_size_per_layer_input=60, final_logit_softcapping=3.0, activation_sparsity_pattern=[0.9, 0.5] + 5 * [0.0])
+RECURRENT = {k: v for k, v in LLAMA.items() if k != "max_position_embeddings"} | dict(intermediate_size=96, num_key_value_heads=1, attention_window_size=24)
 LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=16)
 ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=24, routed_scaling_factor=1.5, n_group=4, topk_group=2)
 # many heads, so that no score is 0 for all of them
@@ -240,6 +241,10 @@ FAMILIES = {
     "opt": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, word_embed_proj_dim=32)),
     "opt_bare": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, word_embed_proj_dim=32, enable_bias=False,
                                      layer_norm_elementwise_affine=False, activation_function="gelu", tie_word_embeddings=False)),
+    "opt_350m": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, word_embed_proj_dim=20, do_layer_norm_before=False)),
+    "opt_narrow": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, word_embed_proj_dim=40, tie_word_embeddings=False)),
+    "opt_summed": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, do_layer_norm_before=False, layer_norm_elementwise_affine=False)),
+    "opt_unnormed": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, _remove_final_layer_norm=True)),
     "bitnet": ("BitNet", LLAMA),
     "bitnet_biased": ("BitNet", LLAMA | dict(hidden_act="silu", attention_bias=True, tie_word_embeddings=True, num_key_value_heads=4)),
     "biogpt": ("BioGpt", BARE | dict(num_hidden_layers=3, num_attention_heads=4, intermediate_size=48, max_position_embeddings=SIZE)),
@@ -288,6 +293,11 @@ FAMILIES = {
                                                  layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"])),
     "gemma4_experts": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=6,
                                                    hidden_size_per_layer_input=0, sliding_window=24, enable_moe_block=True, num_experts=6, top_k_experts=3, moe_intermediate_size=20)),
+    "recurrent_gemma": ("RecurrentGemma", RECURRENT | dict(num_hidden_layers=4)),
+    "recurrent_gemma_wide": ("RecurrentGemma", RECURRENT | dict(num_hidden_layers=5, lru_width=48, conv1d_width=3, block_types=["attention", "recurrent"], attention_bias=True,
+                                                                 num_key_value_heads=4, logits_soft_cap=2.0, tie_word_embeddings=False, hidden_activation="relu")
+                              | rope("default", rope_theta=500.0, partial_rotary_factor=1.0)),
+    "recurrent_gemma_alone": ("RecurrentGemma", RECURRENT | dict(num_hidden_layers=2, intermediate_size=75)),
     "gemma3n": ("Gemma3nText", GEMMA3N),
     "gemma3n_streams": ("Gemma3nText", GEMMA3N | dict(num_hidden_layers=6, num_kv_shared_layers=1, altup_num_inputs=5, hidden_size_per_layer_input=4, laurel_rank=3, activation_sparsity_pattern=None,
                                                       vocab_size_per_layer_input=LLAMA["vocab_size"] + 3, attention_bias=True, tie_word_embeddings=False)),

@@ -15,7 +15,7 @@ SEQUENCE, SAMPLES, STEPS, SECONDS, NEAR = 32, 8, 4, 300, 5e-4
 
 
 def draw_mixer(r, model):
-    kind = r.choice(["attention"] * 4 + ["linear", "space", "selective", "conv", "both", "single", "latent"])
+    kind = r.choice(["attention"] * 4 + ["linear", "space", "selective", "recurrent", "conv", "both", "single", "latent"])
     layers = [{"count": 1}]
     if kind == "linear":
         keys = r.choice([2, 4])
@@ -32,6 +32,10 @@ def draw_mixer(r, model):
     elif kind == "selective":
         model["selective_scan"] = dict(width=r.choice([32, 40, 48]), state_width=r.choice([4, 8]), step_rank=r.choice([0, 3]), bias=r.random() < 0.3,
                                        norms=r.choice(["none", "plain", "weight"]))
+        layers = [{"count": r.choice([1, 3]), "linear": True}, {}]
+    elif kind == "recurrent":
+        groups = r.choice([1, 2, 4])
+        model["gated_recurrence"] = dict(width=groups * r.choice([8, 12]), n_groups=groups, conv_bias=r.random() < 0.5, bias=r.random() < 0.5)
         layers = [{"count": r.choice([1, 3]), "linear": True}, {}]
     elif kind == "conv":
         model["short_conv"] = dict(width=r.choice([2, 3, 4]), bias=r.random() < 0.3)
@@ -79,7 +83,7 @@ def draw_model(r):
                  n_embd=r.choice([32, 48, 40]), n_head_q=heads, n_head_kv=r.choice([h for h in (1, 2, 4, 8) if heads % h == 0]), head_width=8,
                  ffn_hidden=r.choice([48, 64, 52]), seed=r.randrange(1000), use_weight_tying=r.random() < 0.4, qkv_bias=r.random() < 0.3, out_bias=r.random() < 0.3,
                  ffn_bias=r.random() < 0.3, gated=r.random() < 0.6, activation=r.choice(["silu", "gelu", "relu_squared", "quick_gelu"]),
-                 residual=r.choice(["serial"] * 3 + ["two_norms", "one_norm"]), qk_norm=r.choice(["none", "none", "head", "each_head", "width"]),
+                 residual=r.choice(["serial"] * 3 + ["two_norms", "one_norm", "norm_of_sum"]), qk_norm=r.choice(["none", "none", "head", "each_head", "width"]),
                  attention_gate=r.choice(["none", "none", "head", "feature"]), attention_sinks=r.random() < 0.2, attention_cap=r.choice([0.0, 0.0, 5.0]),
                  logit_cap=r.choice([0.0, 0.0, 8.0]), qkv_clip=r.choice([0.0, 0.0, 2.0]), learned_positions=r.random() < 0.2, rope={"base": 1000.0},
                  norm=dict(type=r.choice(["rms", "layer"]), bias=r.random() < 0.3, from_one=r.random() < 0.3))
@@ -88,6 +92,7 @@ def draw_model(r):
     if model["attention_gate"] != "none":
         model["attention_gate_by"] = r.choice(["sigmoid", "softplus"])
     model["embedding_norm"] = r.random() < 0.2
+    model |= dict(head_norm=r.random() < 0.9, embedding_width=r.choice([None] * 5 + [12, 40]))
     model["unused_positions"] = r.choice([0, 2]) if model["learned_positions"] else 0
     if r.random() < 0.2:
         model |= dict(dropout=0.1, attention_dropout=r.choice([0.0, 0.1]))

@@ -481,6 +481,32 @@ TEST(selective_state_spaces_learn_on_ranks_what_they_learn_on_one)
     arena_free(a);
 }
 
+/* Of Qwen 2, in two of three layers: ranks divide groups of features. */
+TEST(gated_recurrences_learn_on_ranks_what_they_learn_on_one)
+{
+    const Sharding both = { .tensor = true, .context = true, .layout = ZIGZAG };
+    Recurrent recurrent = { .width = 12, .n_groups = 4, .conv_width = 3, .conv_bias = true };
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+    with_linear_layers(a, &d, NULL);
+    d.recurrent = &recurrent;
+    check_family(&d);
+    for (int method = CONTEXT_GATHER; method <= CONTEXT_ULYSSES; method++)
+        equals_one_rank(
+            &d,
+            (LayoutCase){ .size[MESH_CP] = 2,
+                          .sharding = { .context = true, .method = (ContextMethod)method },
+                          .compute = F64 },
+            1e-11);
+    recurrent.bias = true;
+    equals_one_rank_fsdp_and_cp(&d);
+    equals_one_rank(
+        &d,
+        (LayoutCase){ .size[MESH_CP] = 2, .size[MESH_TP] = 2, .sharding = both, .compute = F64 },
+        1e-11);
+    arena_free(a);
+}
+
 /* Of Qwen 2 and of a mixture: attention, linear attention and feed-forward layers alone. */
 TEST(blocks_of_one_layer_learn_on_ranks_what_they_learn_on_one)
 {
@@ -631,6 +657,26 @@ TEST(tokens_ahead_are_learnt_on_ranks_as_on_one)
 
 /* The head and a block for a later token read the same stream from stages of their own, of which
  * one goes back long before the other: the gradients of both meet on the stage of the last. */
+/* Both products are outside of blocks; the first is read on the first stage and for tokens ahead.
+ */
+TEST(narrow_embeddings_and_norms_of_sums_are_learnt_on_ranks_as_on_one)
+{
+    static const MultiToken ahead = { .depth = 1, .weight = 0.3 };
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+    d.embedding_width = 10;
+    d.residual = RESIDUAL_NORM_OF_SUM;
+    check_family(&d);
+    d.is_tied = true;
+    d.multi_token = &ahead;
+    DecoderLayer *layer = NEW_N(a, DecoderLayer, d.n_layer + 1);
+    memcpy(layer, d.layer, sizeof *layer * (size_t)d.n_layer);
+    layer[d.n_layer] = layer[d.n_layer - 1];
+    d.layer = layer;
+    check_family(&d);
+    arena_free(a);
+}
+
 TEST(tokens_ahead_on_stages_before_the_head_are_learnt_as_on_one_rank)
 {
     Arena *a = arena_new();

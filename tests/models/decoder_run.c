@@ -25,6 +25,17 @@ double decoder_param(const OpRun *run, const char *name, int64_t i)
     return op_get(&run->tensor[v->id], i);
 }
 
+double decoder_product(const OpRun *run, const char *layer, const Value *x, int64_t t, int64_t i)
+{
+    const int64_t width = value_width(x);
+    const char *weight = arena_printf(run->arena, "%s.weight", layer);
+    double sum = decoder_param(run, arena_printf(run->arena, "%s.bias", layer), i);
+    for (int64_t k = 0; k < width; k++)
+        sum +=
+            decoder_param(run, weight, i * width + k) * op_get(&run->tensor[x->id], t * width + k);
+    return sum;
+}
+
 const Value *decoder_read_by(const OpRun *run, const char *weight)
 {
     const Graph *g = run->graph;

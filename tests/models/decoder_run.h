@@ -10,6 +10,8 @@
 OpRun *decoder_run(Arena *a, const char *settings, int64_t n_tokens);
 /* Element i of a parameter of the first block. */
 double decoder_param(const OpRun *run, const char *name, int64_t i);
+/* Feature i of what a linear layer of the first block, which has a bias, gives of x at token t. */
+double decoder_product(const OpRun *run, const char *layer, const Value *x, int64_t t, int64_t i);
 /* What a product with a weight of the first block reads. */
 const Value *decoder_read_by(const OpRun *run, const char *weight);
 

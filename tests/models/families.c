@@ -269,6 +269,9 @@ static const char *const families[] = {
     "\"model_type\": \"opt\", \"vocab_size\": 16, \"hidden_size\": 16, \"ffn_dim\": 24, "
     "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"max_position_embeddings\": 32, "
     "\"dropout\": 0.0",
+    "\"model_type\": \"opt\", \"vocab_size\": 16, \"hidden_size\": 16, \"ffn_dim\": 24, "
+    "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"max_position_embeddings\": 32, "
+    "\"dropout\": 0.0, \"word_embed_proj_dim\": 10, \"do_layer_norm_before\": false",
     "\"model_type\": \"biogpt\", \"vocab_size\": 16, \"hidden_size\": 16, \"intermediate_size\": "
     "24, "
     "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"max_position_embeddings\": 32, "
@@ -302,6 +305,9 @@ static const char *const families[] = {
             "\"altup_coef_clip\": 0.5, \"laurel_rank\": 5, \"activation_sparsity_pattern\": "
             "[0.4, 0.0, 0.6, 0.0], \"layer_types\": [\"sliding_attention\", "
             "\"full_attention\", \"sliding_attention\", \"full_attention\"]",
+    MEMBERS "\"model_type\": \"recurrent_gemma\", \"lru_width\": 24, \"conv1d_width\": 3, "
+            "\"attention_window_size\": 3, \"logits_soft_cap\": 5.0, \"block_types\": "
+            "[\"recurrent\", \"attention\"], \"attention_bias\": true",
     MEMBERS "\"model_type\": \"phimoe\", \"num_local_experts\": 4, \"router_jitter_noise\": "
             "0.3, \"attention_bias\": true, \"lm_head_bias\": true, \"router_aux_loss_coef\": 0.02",
     "\"model_type\": \"dbrx\", \"vocab_size\": 16, \"d_model\": 16, \"n_layers\": 4, \"n_heads\": "

@@ -107,6 +107,62 @@ TEST(layers_may_add_to_what_norms_give)
     arena_free(a);
 }
 
+/* Layers read the stream itself, and the norms are of it with what they gave. */
+TEST(norms_may_be_of_the_sum)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(
+        decoder_model(a, DECODER_SETTINGS "residual: norm_of_sum, head_norm: false", &m));
+    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4 }, &out));
+    const Value *q = read_by(g, "transformer.h.0.attn.q_attn.weight"),
+                *w = read_by(g, "transformer.h.0.mlp.W.weight"),
+                *next = read_by(g, "transformer.h.1.attn.q_attn.weight");
+    assert_string_equal(q->from->op->name, "embed");
+    const Node *attended = w->from->in[0]->from, *fed = next->from->in[0]->from;
+    assert_string_equal(w->from->op->name, "rms_norm");
+    assert_string_equal(w->from->in[1]->name, "transformer.h.0.attention_norm.weight");
+    assert_string_equal(attended->op->name, "add");
+    assert_ptr_equal(attended->in[0], q);
+    assert_string_equal(next->from->in[1]->name, "transformer.h.0.ffn_norm.weight");
+    assert_string_equal(fed->op->name, "add");
+    assert_ptr_equal(fed->in[0], w);
+    assert_string_equal(out.hidden->from->in[1]->name, "transformer.h.3.ffn_norm.weight");
+    assert_null(graph_find(g, "transformer.lm_head_norm.weight"));
+    arena_free(a);
+}
+
+/* Products lie between a narrow table and the stream, and between that and what the head reads;
+ * with blocks for later tokens they are the same for all. */
+TEST(embeddings_may_be_narrower_than_the_stream)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(decoder_model(a,
+                                  DECODER_SETTINGS "embedding_width: 3, use_weight_tying: true, "
+                                                   "multi_token: {depth: 1}",
+                                  &m));
+    assert_no_error(
+        m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4, .training = true }, &out));
+    const Value *table = graph_find(g, "transformer.wte.weight"),
+                *in = graph_find(g, "transformer.embed_in.weight"),
+                *narrow = graph_find(g, "transformer.embed_out.weight");
+    assert_int_equal(table->dim[1].size, 3);
+    assert_int_equal(in->dim[0].size, 8);
+    assert_int_equal(in->dim[1].size, 3);
+    assert_int_equal(narrow->dim[0].size, 3);
+    assert_ptr_equal(out.head, table);
+    assert_ptr_equal(out.hidden->from->in[1], narrow);
+    assert_string_equal(out.hidden->from->in[0]->from->in[1]->name,
+                        "transformer.lm_head_norm.weight");
+    assert_ptr_equal(out.ahead[0]->from->in[1], narrow);
+    arena_free(a);
+}
+
 /* Of a training: behind the embedding, and behind attention and feed-forward layers of whatever
  * kind; the original has none behind a gated one. */
 TEST(dropout_is_behind_each_layer)
@@ -299,8 +355,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "top_groups: 1}",
           "mixture: the groups that are chosen have fewer experts than a token" },
         { "layers: [{linear: true}, {}]",
-          "layers: a linear block needs the settings `linear_attention`, `state_space` or "
-          "`selective_scan`" },
+          "layers: a linear block needs the settings `linear_attention`, `state_space`, "
+          "`selective_scan` or `gated_recurrence`" },
         { "state_space: {heads: 2, head_width: 4, state_width: 4}",
           "state_space: no block of `layers` is linear" },
         { "selective_scan: {width: 4}", "selective_scan: no block of `layers` is linear" },
@@ -353,6 +409,10 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "layers.0: no_mixer leaves nothing that has" },
         { "layers: [{no_mixer: true, no_rope: true}, {}]",
           "layers.0: no_mixer leaves nothing that has" },
+        { "head_norm: false, multi_token: {}",
+          "multi_token: its blocks have norms in front of the head; head_norm must be true" },
+        { "residual: norm_of_sum, norm_in_front: false, norm_behind: true",
+          "residual: norm_of_sum needs norm_in_front" },
         { "residual: two_norms, layers: [{}, {no_ffn: true}]",
           "layers.1: no_ffn needs residual: serial" },
         { "residual: one_norm, layers: [{no_mixer: true}, {}]",
@@ -384,8 +444,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "residual: normed, norm_in_front: false, norm_behind: true",
           "residual: normed needs norm_in_front" },
         { "residual: two_norms, multipliers: {ffn_stream: 2.0}",
-          "multipliers: attention_stream, linear_stream and ffn_stream need residual: serial or "
-          "normed" },
+          "multipliers: attention_stream, linear_stream and ffn_stream need residual: serial, "
+          "normed or norm_of_sum" },
         { "multipliers: {linear_stream: 2.0}",
           "multipliers: linear_stream: no block has what it multiplies" },
         { "layers: [{side_by_side: true}], state_space: {heads: 2, head_width: 4, state_width: 4}, "

@@ -40,6 +40,16 @@ typedef struct Pair {
 #define MAMBA_SETTINGS                                                                             \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
     "8, n_layer: 4, layers: [{linear: true, no_ffn: true}], "
+#define OPT_SETTINGS                                                                               \
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
+    "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 20, norm: {type: layer, bias: true, "   \
+    "eps: 1e-5}, learned_positions: true, unused_positions: 2, qkv_bias: true, out_bias: true, "   \
+    "ffn_bias: true, gated: false, activation: relu, "
+/* The root of 8 in bf16. */
+#define RECURRENT_SETTINGS                                                                         \
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
+    "8, n_layer: 4, n_head_q: 2, ffn_hidden: 12, norm: {eps: 1e-6, from_one: true}, activation: "  \
+    "gelu_tanh, embedding_scale: 2.828125, out_bias: true, ffn_bias: true, "
 static const Pair pairs[] = {
     { SIZES "\"model_type\": \"llama\", \"rms_norm_eps\": 1e-6, \"rope_theta\": 500000.0, "
             "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8.0, \"low_freq_factor\": "
@@ -918,12 +928,33 @@ static const Pair pairs[] = {
       "{no_ffn: true}, {no_mixer: true, sparse: true}], state_space: {heads: 3, head_width: 5, "
       "state_width: 6}, mixture: {score: sigmoid, n_experts: 4, top_k: 2, hidden: 6, latent: 5, "
       "shared_hidden: 10, balance_rate: 0.001}" },
+    { "\"model_type\": \"recurrent_gemma\", \"vocab_size\": 16, \"hidden_size\": 8, "
+      "\"intermediate_size\": 25, \"num_hidden_layers\": 4, \"num_attention_heads\": 2, "
+      "\"max_position_embeddings\": 32, \"attention_window_size\": 5, \"rope_theta\": 500.0",
+      RECURRENT_SETTINGS
+      "n_head_kv: 2, rope: {base: 500.0, width: 2}, use_weight_tying: true, logit_cap: 30.0, "
+      "layers: [{count: 2, "
+      "linear: true}, {window: 5}, {linear: true}], gated_recurrence: {width: 8, n_groups: 2}" },
+    { "\"model_type\": \"recurrent_gemma\", \"vocab_size\": 16, \"hidden_size\": 8, "
+      "\"intermediate_size\": 24, \"num_hidden_layers\": 4, \"num_attention_heads\": 2, "
+      "\"num_key_value_heads\": 1, \"max_position_embeddings\": 32, \"lru_width\": 12, "
+      "\"conv1d_width\": 3, \"block_types\": [\"attention\", \"recurrent\"], "
+      "\"logits_soft_cap\": 2.5, \"attention_bias\": true, \"attention_dropout\": 0.1, "
+      "\"tie_word_embeddings\": false, \"rope_parameters\": {\"rope_type\": \"default\", "
+      "\"rope_theta\": 10000.0, \"partial_rotary_factor\": 1.0}",
+      RECURRENT_SETTINGS
+      "n_head_kv: 1, rope: {}, qkv_bias: true, attention_dropout: 0.1, logit_cap: 2.5, layers: "
+      "[{window: 2048}, {linear: true}], gated_recurrence: {width: 12, n_groups: 2, conv_width: "
+      "3}" },
     { SIZES "\"model_type\": \"opt\", \"ffn_dim\": 20, \"enable_bias\": true, "
             "\"_remove_final_layer_norm\": false, \"activation_function\": \"relu\"",
-      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
-      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 20, norm: {type: layer, bias: true, "
-      "eps: 1e-5}, learned_positions: true, unused_positions: 2, qkv_bias: true, out_bias: true, "
-      "ffn_bias: true, gated: false, activation: relu" },
+      OPT_SETTINGS },
+    { SIZES "\"model_type\": \"opt\", \"ffn_dim\": 20, \"do_layer_norm_before\": false, "
+            "\"word_embed_proj_dim\": 6",
+      OPT_SETTINGS "residual: norm_of_sum, head_norm: false, embedding_width: 6" },
+    { SIZES "\"model_type\": \"opt\", \"ffn_dim\": 20, \"_remove_final_layer_norm\": true, "
+            "\"word_embed_proj_dim\": 8",
+      OPT_SETTINGS "head_norm: false" },
     { SIZES "\"model_type\": \"cohere_compass_text\", \"logit_scale\": 0.5, \"rope_parameters\": "
             "{\"full_attention\": null, \"sliding_attention\": {\"rope_theta\": 500.0, "
             "\"mrope_section\": [1, 1, 0]}, \"rope_theta\": 7.0}, \"sliding_window\": 5, "
@@ -1086,6 +1117,26 @@ TEST(the_class_of_a_decoder_has_each_of_its_options)
     assert_contains(class_of(a, MAMBA_SETTINGS "selective_scan: {width: 12, norms: weight}"),
                     "the closest is FalconMambaForCausalLM, but for norms within selective layers: "
                     "no weight");
+    assert_string_equal(
+        class_of(a, "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
+                    "sequence_length: 32, n_embd: 8, n_layer: 2, ffn_hidden: 12, norm: {eps: 1e-6, "
+                    "from_one: true}, activation: gelu_tanh, embedding_scale: 2.828125, out_bias: "
+                    "true, ffn_bias: true, logit_cap: 30.0, layers: [{linear: true}], "
+                    "gated_recurrence: {width: 10, n_groups: 2}"),
+        "recurrent_gemma");
+    assert_contains(class_of(a, OPT_SETTINGS "residual: norm_of_sum"),
+                    "the closest is OPTForCausalLM, but for norm in front of the head: a layer "
+                    "norm instead of none");
+    assert_contains(class_of(a, DECODER_SETTINGS "head_norm: false"),
+                    "the closest is LlamaForCausalLM, but for norm in front of the head: none");
+    assert_contains(class_of(a, DECODER_SETTINGS "rope: {}, embedding_width: 6"),
+                    "the closest is LlamaForCausalLM, but for width of embeddings (0: of the "
+                    "stream): 6 instead of 0");
+    assert_contains(class_of(a, RECURRENT_SETTINGS
+                             "n_head_kv: 1, rope: {}, logit_cap: 30.0, layers: [{window: 2048}, "
+                             "{linear: true}], gated_recurrence: {width: 12, n_groups: 4}"),
+                    "the closest is RecurrentGemmaForCausalLM, but for groups of recurrent "
+                    "features: 4 instead of 2");
     assert_contains(class_of(a, DECODER_SETTINGS "norm: {eps: 1e-6}, layers: [{linear: true}, {}, "
                                                  "{}, {}], selective_scan: {width: 16, norms: "
                                                  "weight}"),

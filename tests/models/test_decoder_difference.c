@@ -30,7 +30,7 @@ typedef struct Member {
 static const Member of_decoder[] = {
     WHOLE_OF(Decoder, vocab_size, "vocab_size"), WHOLE_OF(Decoder, sequence_length, "longest sequence"), WHOLE_OF(Decoder, width, "width"),
     WHOLE_OF(Decoder, n_head_q, "query heads"), WHOLE_OF(Decoder, n_head_kv, "key and value heads"), WHOLE_OF(Decoder, head_width, "width of a head"),
-    WHOLE_OF(Decoder, value_width, "width of a value"), WHOLE_OF(Decoder, hidden, "feed-forward width"), WHOLE_OF(Decoder, unused_positions, "unused positions"),
+    WHOLE_OF(Decoder, value_width, "width of a value"), WHOLE_OF(Decoder, hidden, "feed-forward width"), WHOLE_OF(Decoder, unused_positions, "unused positions"), WHOLE_OF(Decoder, embedding_width, "width of embeddings"),
     FLAG_OF(Decoder, learned_positions, "learned positions"), FLAG_OF(Decoder, block_scale, "scale of each block"),
     FLAG_OF(Decoder, attention_sinks, "attention sinks"), FLAG_OF(Decoder, qkv_bias, "bias of queries"), FLAG_OF(Decoder, out_bias, "bias after attention"),
     FLAG_OF(Decoder, ffn_bias, "bias of the feed-forward layer"), FLAG_OF(Decoder, head_bias, "bias of the head"),
@@ -74,6 +74,10 @@ of_linear[] = {
 of_selective[] = {
     WHOLE_OF(Selective, width, "selective width"), WHOLE_OF(Selective, state_width, "selective state_width"), WHOLE_OF(Selective, step_rank, "selective step_rank"),
     WHOLE_OF(Selective, conv_width, "selective conv_width"), FLAG_OF(Selective, conv_bias, "bias of selective convolutions"), FLAG_OF(Selective, bias, "bias of selective layers"), { 0 },
+},
+of_recurrent[] = {
+    WHOLE_OF(Recurrent, width, "recurrent width"), WHOLE_OF(Recurrent, n_groups, "groups of recurrent features"), WHOLE_OF(Recurrent, conv_width, "recurrent conv_width"),
+    FLAG_OF(Recurrent, conv_bias, "bias of recurrent convolutions"), FLAG_OF(Recurrent, bias, "bias of recurrent layers"), { 0 },
 },
 of_latent[] = {
     WHOLE_OF(Latent, key_rank, "latent key_rank"), WHOLE_OF(Latent, query_rank, "latent query_rank"), WHOLE_OF(Latent, turning, "latent rope_width"),
@@ -151,6 +155,11 @@ static void put_selective(Decoder *d, void *part)
     d->selective = part;
 }
 
+static void put_recurrent(Decoder *d, void *part)
+{
+    d->recurrent = part;
+}
+
 static void put_sparse(Decoder *d, void *part)
 {
     d->sparse = part;
@@ -185,6 +194,8 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     check(a, &d, d.linear, sizeof *d.linear, put_linear, of_linear);
     d = tiny_family_of(a, "MambaBlock");
     check(a, &d, d.selective, sizeof *d.selective, put_selective, of_selective);
+    d = tiny_family_of(a, "RecurrentGemmaDecoderLayer");
+    check(a, &d, d.recurrent, sizeof *d.recurrent, put_recurrent, of_recurrent);
     d = tiny_family_of(a, "YoutuDecoderLayer");
     check(a, &d, d.latent, sizeof *d.latent, put_latent, of_latent);
     d = tiny_family_of(a, "DiffLlamaDecoderLayer");

@@ -5,7 +5,7 @@
 #include "test.h"
 #include <math.h>
 
-enum { TOKENS = 9, WIDTH = 8, INNER = 10, N = 3, RANK = 2, TAPS = 3 };
+enum { TOKENS = 9, INNER = 10, N = 3, RANK = 2, TAPS = 3 };
 
 #define MODEL(more)                                                                                \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
@@ -33,12 +33,8 @@ static double silu_of(double x)
 /* Row i of one of the products of token t, "v" or "g", with its bias. */
 static double entered(const Layer *l, const char *name, int64_t t, int64_t i)
 {
-    Arena *a = l->run->arena;
-    double sum = learned(l, arena_printf(a, "linear_attn.%s_attn.bias", name), i);
-    for (int64_t k = 0; k < WIDTH; k++)
-        sum += learned(l, arena_printf(a, "linear_attn.%s_attn.weight", name), i * WIDTH + k) *
-               op_get(&l->run->tensor[l->x->id], t * WIDTH + k);
-    return sum;
+    return decoder_product(l->run, arena_printf(l->run->arena, "linear_attn.%s_attn", name), l->x,
+                           t, i);
 }
 
 static double convolved(const Layer *l, int64_t t, int64_t i)

@@ -1,11 +1,12 @@
 /* delta_cases.c - cases of linear attention: its convolutions, its gates, the gated delta rule,
- * factors of its heads, and the selective scan. */
+ * factors of its heads, the selective scan, and the gated recurrence. */
 #include "case_leaves.h"
 #include "ops/causal_conv.h"
 #include "ops/delta_gates.h"
 #include "ops/elementwise.h"
 #include "ops/fixed_decays.h"
 #include "ops/gated_delta.h"
+#include "ops/gated_recurrence.h"
 #include "ops/row_gate.h"
 #include "ops/scale_heads.h"
 #include "ops/selective_scan.h"
@@ -106,6 +107,29 @@ static Value *build_selective_scan_cached(Graph *g, const OpCase *c, const int64
     return NULL;
 }
 
+/* b, s, c; above 0: numbers of documents lie below it; above 0: numbers fade almost not at all */
+static GatedRecurrence recurrence_operands(Graph *g, const int64_t *n)
+{
+    return (
+        GatedRecurrence){ floats(g, "x", 3, n), floats(g, "in", 3, n), floats(g, "fade", 3, n),
+                          uniform(floats(g, "speed", 1, n + 2), n[4] ? -12 : -6, n[4] ? -9 : 2) };
+}
+
+static Value *build_gated_recurrence(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    const GatedRecurrence x = recurrence_operands(g, n);
+    return gated_recurrence(g, &x, n[3] ? ids(g, "documents", n[3], 2, n) : NULL);
+}
+
+static Value *build_gated_recurrence_cached(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    const GatedRecurrence x = recurrence_operands(g, n);
+    gated_recurrence_cached(g, state(g, "state", 3, (int64_t[]){ n[0], 1, n[2] }), &x);
+    return NULL;
+}
+
 /* clang-format off */
 #define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
 #define GATES(least_step, most_step) &(const DeltaGatesAttrs){ 2, least_step, most_step }
@@ -171,6 +195,16 @@ const OpCase delta_cases[] = {
     { "selective_scan_cached, many tokens", build_selective_scan_cached, .position = 3, .n = { 2, 40, 20, 17 } },
     { "selective_scan_cached of a text that begins", build_selective_scan_cached, .n = { 1, 2, 5, 4 } },
     { "selective_scan_cached of texts of their own lengths", build_selective_scan_cached, .texts = TEXTS(6, 0, 3), .n = { 3, 1, 18, 16 } },
+    { "gated_recurrence", build_gated_recurrence, .n = { 2, 4, 3 }, .large = { 1, 1024, 2560 } },
+    { "gated_recurrence with documents", build_gated_recurrence, .n = { 2, 7, 3, 2 } },
+    { "gated_recurrence, long", build_gated_recurrence, .n = { 2, 150, 37 } },
+    { "gated_recurrence with documents, long", build_gated_recurrence, .n = { 3, 131, 70, 2 } },
+    { "gated_recurrence that hardly fades", build_gated_recurrence, .n = { 1, 64, 33, 0, 1 } },
+    { "gated_recurrence of one token", build_gated_recurrence, .n = { 1, 1, 5 } },
+    { "gated_recurrence_cached", build_gated_recurrence_cached, .position = 3, .n = { 2, 2, 5 } },
+    { "gated_recurrence_cached, many tokens", build_gated_recurrence_cached, .position = 3, .n = { 2, 70, 41 } },
+    { "gated_recurrence_cached of a text that begins", build_gated_recurrence_cached, .n = { 1, 2, 5 } },
+    { "gated_recurrence_cached of texts of their own lengths", build_gated_recurrence_cached, .texts = TEXTS(6, 0, 3), .n = { 3, 1, 18 } },
     { 0 },
 };
 /* clang-format on */

@@ -39,6 +39,7 @@ static const char *const kinds[] = {
                   "conv_width: 0, decay: fixed, norm: width}"),
     LINEAR(BLOCKS "state_space: {heads: 4, head_width: 12, state_width: 8, n_groups: 2}"),
     LINEAR(BLOCKS "selective_scan: {width: 40, state_width: 8}"),
+    LINEAR(BLOCKS "gated_recurrence: {width: 40, n_groups: 4}"),
     LINEAR("layers: [{conv: true, no_ffn: true}], short_conv: {bias: true}"),
     LINEAR("layers: [{linear: true, no_ffn: true}], state_space: {heads: 4, head_width: 12, "
            "state_width: 8}"),

@@ -238,6 +238,18 @@ TEST(texts_side_by_side_with_selective_state_spaces_get_the_logits_of_each_alone
         "72, norms: plain}");
 }
 
+TEST(texts_side_by_side_with_gated_recurrences_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, layers: [{count: 2, linear: true}, {window: 8}], "
+                          "gated_recurrence: {width: 72, n_groups: 4}");
+}
+
+TEST(texts_side_by_side_with_narrow_embeddings_get_the_logits_of_each_alone)
+{
+    check_both_precisions("learned_positions: true, embedding_width: 20, use_weight_tying: true, "
+                          "residual: norm_of_sum, head_norm: false");
+}
+
 TEST(texts_side_by_side_with_short_convolutions_get_the_logits_of_each_alone)
 {
     check_both_precisions("rope: {base: 10000.0}, layers: [{count: 2, conv: true}, {}], "

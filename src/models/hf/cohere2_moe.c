@@ -28,10 +28,10 @@ static Error *adjust(HfReading *r)
     const int64_t *hidden = ((const Options *)r->own)->prefix_dense_intermediate_size;
     if (hidden) d->hidden = *hidden;
     if (!r->c.rms_norm_eps) return NULL;
-    Norm *n = arena_copy(r->arena, d->head_norm, sizeof *n);
+    Norm *n = arena_copy(r->arena, d->usual_norm, sizeof *n);
     n->type = NORM_PYTORCH_RMS;
     n->eps = *r->c.rms_norm_eps;
-    d->head_norm = d->attention_norm = n;
+    d->head_norm = d->usual_norm = d->attention_norm = n;
     return NULL;
 }
 
@@ -97,7 +97,7 @@ static void add_members(Text *t, const Decoder *d)
     hf_put_int(t, "num_shared_experts", m->shared_hidden / m->hidden);
     if (d->hidden) hf_put_int(t, "prefix_dense_intermediate_size", d->hidden);
     hf_put_int(t, "prefix_dense_sliding_window_pattern", turns ? 1 : 2);
-    if (d->head_norm->type != NORM_LAYER) hf_put_double(t, "rms_norm_eps", d->head_norm->eps);
+    if (d->usual_norm->type != NORM_LAYER) hf_put_double(t, "rms_norm_eps", d->usual_norm->eps);
 }
 
 const HfDialect hf_cohere2_moe = { .fields = fields,

@@ -92,7 +92,7 @@ static void read_norms(HfReading *r)
     const HfFamily *f = r->family;
     Decoder *d = r->d;
     const Norm *n = norm_of(r, d->width);
-    d->head_norm = n;
+    d->head_norm = d->usual_norm = n;
     if (f->embedding_norm) d->embedding_norm = n;
     if (!f->post_norm) d->attention_norm = d->ffn_norm = n;
     if (d->residual == RESIDUAL_ONE_NORM) d->ffn_norm = NULL;

@@ -12,7 +12,7 @@ Error *hf_read_linear(HfReading *r)
 {
     const HfConfig *c = &r->c;
     LinearAttention *l = NEW(r->arena, LinearAttention);
-    Norm *n = arena_copy(r->arena, r->d->head_norm, sizeof *n);
+    Norm *n = arena_copy(r->arena, r->d->usual_norm, sizeof *n);
     *l = (LinearAttention){ .key_heads = size_of(c->linear_num_key_heads, 16),
                             .value_heads = size_of(c->linear_num_value_heads, 32),
                             .key_width = size_of(c->linear_key_head_dim, 128),

@@ -108,7 +108,7 @@ Error *hf_read_state_space(HfReading *r)
     if (heads % groups)
         return hf_unknown(r, k->groups, arena_printf(r->arena, "it must divide %s", k->heads));
     LinearAttention *l = NEW(r->arena, LinearAttention);
-    Norm *n = arena_copy(r->arena, r->d->head_norm, sizeof *n);
+    Norm *n = arena_copy(r->arena, r->d->usual_norm, sizeof *n);
     *l = (LinearAttention){ .key_heads = groups,
                             .value_heads = heads,
                             .key_width = hf_size(r, k->state_width, k->n_state),

@@ -19,7 +19,7 @@ static Error *adjust(HfReading *r)
 {
     Decoder *d = r->d;
     Differential *x = NEW(r->arena, Differential);
-    Norm *n = arena_copy(r->arena, d->head_norm, sizeof *n);
+    Norm *n = arena_copy(r->arena, d->usual_norm, sizeof *n);
     if (d->n_head_kv % 2)
         return hf_unknown(r, "num_key_value_heads", "only even numbers are: heads come in pairs");
     if (d->attention_dropout > 0)

@@ -402,6 +402,10 @@ const HfFamily hf_families[] = {
     { "minimax", "MiniMaxForCausalLM", "MiniMaxDecoderLayer", hf_minimax_names, hf_llama_names,
       .linear = true, .sparse = true, .all_sparse = true, .normalized = true, .dialect = &hf_minimax,
       .vocab_size = 32000, .n_heads = 32, .n_key_heads = 8, .theta = 1000000, .eps = 1e-5, .max_positions = 131072, .top_k = 2, .activation = "silu" },
+    { "recurrent_gemma", "RecurrentGemmaForCausalLM", "RecurrentGemmaDecoderLayer", hf_recurrent_gemma_names, hf_llama_names,
+      .from_one = true, .out_bias = true, .ffn_bias = true, .heads_fill_width = true, .dialect = &hf_recurrent_gemma, .keys = { .attention_bias = true },
+      .windows = HF_WINDOW_EACH, .needs_window = true, .window_key = "attention_window_size", .window = 2048, .activation_key = "hidden_activation",
+      .vocab_size = 256000, .n_heads = 10, .theta = 10000, .eps = 1e-6, .max_positions = 1048576, .rotary_share = 0.5, .activation = "gelu_pytorch_tanh", .is_tied = true },
     { 0 },
 };
 #undef SARVAM

@@ -51,8 +51,8 @@ static Error *adjust(HfReading *r)
     const Options *o = r->own;
     Decoder *d = r->d;
     TRY(refuse(r));
-    Norm *n = arena_copy(r->arena, d->head_norm, sizeof *n),
-         *of_values = arena_copy(r->arena, d->head_norm, sizeof *n);
+    Norm *n = arena_copy(r->arena, d->usual_norm, sizeof *n),
+         *of_values = arena_copy(r->arena, d->usual_norm, sizeof *n);
     n->width = o->hidden_size_per_layer_input;
     of_values->has_weight = false;
     of_values->width = d->head_width;
@@ -61,7 +61,7 @@ static Error *adjust(HfReading *r)
                                      .vocab_size = o->vocab_size_per_layer_input,
                                      .scale = sqrt((double)n->width),
                                      .norm = n,
-                                     .post_norm = d->head_norm };
+                                     .post_norm = d->usual_norm };
     d->per_layer = arena_copy(r->arena, &made, sizeof made);
     const Streams streams = { o->altup_num_inputs, o->altup_active_idx, o->altup_coef_clip,
                               o->altup_correct_scale };

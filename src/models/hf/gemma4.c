@@ -57,14 +57,14 @@ static Error *read_per_layer(HfReading *r)
     if (!width) return NULL;
     if (o->vocab_size_per_layer_input < d->vocab_size)
         return hf_unknown(r, "vocab_size_per_layer_input", "each of vocab_size needs a row");
-    Norm *n = arena_copy(r->arena, d->head_norm, sizeof *n);
+    Norm *n = arena_copy(r->arena, d->usual_norm, sizeof *n);
     PerLayerEmbedding *p = NEW(r->arena, PerLayerEmbedding);
     n->width = width;
     *p = (PerLayerEmbedding){ .width = width,
                               .vocab_size = o->vocab_size_per_layer_input,
                               .scale = sqrt((double)width),
                               .norm = n,
-                              .post_norm = d->head_norm };
+                              .post_norm = d->usual_norm };
     d->per_layer = p;
     return NULL;
 }
@@ -74,7 +74,7 @@ static Error *adjust(HfReading *r)
     Decoder *d = r->d;
     TRY(refuse(r));
     TRY(read_per_layer(r));
-    Norm *n = arena_copy(r->arena, d->head_norm, sizeof *n);
+    Norm *n = arena_copy(r->arena, d->usual_norm, sizeof *n);
     n->has_weight = false;
     n->width = d->head_width;
     d->value_norm = n;

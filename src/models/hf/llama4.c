@@ -65,7 +65,7 @@ static Error *adjust(HfReading *r)
     d->qk_norm = NULL;
     d->qk_norm_before_rope = false;
     if (!asked) return NULL;
-    Norm *n = arena_copy(r->arena, d->head_norm, sizeof *n);
+    Norm *n = arena_copy(r->arena, d->usual_norm, sizeof *n);
     n->width = d->head_width;
     n->has_weight = false;
     d->qk_norm = n;

@@ -74,6 +74,38 @@ const HfName hf_gemma3n_names[] = {
     { 0 },
 };
 
+const HfName hf_recurrent_gemma_names[] = {
+    { "transformer.h.%.attention_norm.*", "model.layers.%.temporal_pre_norm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.channel_pre_norm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.temporal_block.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.temporal_block.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.temporal_block.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.temporal_block.o_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.temporal_block.linear_x.*", HF_SAME },
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.temporal_block.linear_y.*", HF_SAME },
+    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.temporal_block.linear_out.*",
+      HF_SAME },
+    { "transformer.h.%.linear_attn.v_conv.weight", "model.layers.%.temporal_block.conv_1d.weight",
+      HF_CONV },
+    { "transformer.h.%.linear_attn.v_conv.bias", "model.layers.%.temporal_block.conv_1d.bias",
+      HF_SAME },
+    { "transformer.h.%.linear_attn.in_gate.weight",
+      "model.layers.%.temporal_block.rg_lru.input_gate_weight", HF_STACKED_ROWS },
+    { "transformer.h.%.linear_attn.in_gate.bias",
+      "model.layers.%.temporal_block.rg_lru.input_gate_bias", HF_SAME },
+    { "transformer.h.%.linear_attn.fade_gate.weight",
+      "model.layers.%.temporal_block.rg_lru.recurrent_gate_weight", HF_STACKED_ROWS },
+    { "transformer.h.%.linear_attn.fade_gate.bias",
+      "model.layers.%.temporal_block.rg_lru.recurrent_gate_bias", HF_SAME },
+    { "transformer.h.%.delta_gates.speed", "model.layers.%.temporal_block.rg_lru.recurrent_param",
+      HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp_block.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp_block.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.mlp_block.down_proj.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.final_norm.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_cohere_names[] = {
     { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_norm.*", HF_HEAD_ROWS },
     { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_norm.*", HF_HEAD_ROWS },
@@ -895,6 +927,8 @@ const HfName hf_mpt_names[] = {
 
 const HfName hf_opt_names[] = {
     OF_BART("model.decoder"),
+    { "transformer.embed_in.*", "model.decoder.project_in.*", HF_SAME },
+    { "transformer.embed_out.*", "model.decoder.project_out.*", HF_SAME },
     { "transformer.lm_head_norm.*", "model.decoder.final_layer_norm.*", HF_SAME },
     { "transformer.lm_head.*", "lm_head.*", HF_SAME },
     { 0 },

@@ -87,7 +87,7 @@ static Error *read_layers(HfReading *r, DecoderLayer *layer)
         return hf_unknown(r, "layer_types", "the class needs layers of both types");
     of_heads->eps = HEAD_EPS;
     l->norm = of_heads;
-    l->front_norm = d->head_norm;
+    l->front_norm = d->usual_norm;
     l->most_rate = o->linear_allow_neg_eigval ? 2 : 1;
     d->linear = l;
     return NULL;

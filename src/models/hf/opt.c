@@ -30,13 +30,9 @@ static Error *read_options(HfReading *r)
     static const double none = 0;
     HfConfig *c = &r->c;
     const Options *o = r->own;
-    if (!o->do_layer_norm_before)
-        return hf_unknown(r, "do_layer_norm_before", "only true is: norms are in front of layers");
-    if (o->remove_final_layer_norm)
-        return hf_unknown(r, "_remove_final_layer_norm", "only false is");
+    if (!o->do_layer_norm_before) r->d->residual = RESIDUAL_NORM_OF_SUM;
     if (o->word_embed_proj_dim && *o->word_embed_proj_dim != c->hidden_size)
-        return hf_unknown(r, "word_embed_proj_dim",
-                          "it must be hidden_size: embeddings are as wide as the stream");
+        r->d->embedding_width = *o->word_embed_proj_dim;
     if (o->layerdrop > 0) return hf_unknown(r, "layerdrop", "only 0.0 is");
     c->intermediate_size = &o->ffn_dim;
     c->use_bias = &o->enable_bias;
@@ -45,18 +41,31 @@ static Error *read_options(HfReading *r)
     return NULL;
 }
 
+/* Norms of sums leave nothing to do in front of the head. */
+static Error *adjust(HfReading *r)
+{
+    const Options *o = r->own;
+    if (!o->do_layer_norm_before || o->remove_final_layer_norm) r->d->head_norm = NULL;
+    return NULL;
+}
+
 static void write_options(Text *t, const Decoder *d, const HfFamily *f)
 {
     hf_put_sizes(t, d, f, "hidden_size", "num_hidden_layers", "num_attention_heads",
                  "max_position_embeddings");
     hf_put_int(t, "ffn_dim", d->hidden);
+    if (d->embedding_width) hf_put_int(t, "word_embed_proj_dim", d->embedding_width);
+    hf_put_bool(t, "do_layer_norm_before", d->residual != RESIDUAL_NORM_OF_SUM);
+    hf_put_bool(t, "_remove_final_layer_norm", !d->head_norm);
     hf_put_text(t, f->activation_key, hf_activation_name(d));
     hf_put_bool(t, "enable_bias", d->ffn_bias);
-    hf_put_bool(t, "layer_norm_elementwise_affine", d->head_norm->has_weight);
+    hf_put_bool(t, "layer_norm_elementwise_affine", d->usual_norm->has_weight);
     hf_put_dropout(t, d, f);
     hf_put_double(t, "attention_dropout", d->attention_dropout);
 }
 
-const HfDialect hf_opt = {
-    .fields = fields, .size = sizeof(Options), .read = read_options, .write = write_options
-};
+const HfDialect hf_opt = { .fields = fields,
+                           .size = sizeof(Options),
+                           .read = read_options,
+                           .adjust = adjust,
+                           .write = write_options };

@@ -66,6 +66,7 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
         closest = hf_family_find(d->n_head_q || d->hidden || d->moe ? "jamba"
                                  : d->selective->norm               ? "falcon_mamba"
                                                                     : "mamba");
+    if (d->recurrent) closest = hf_family_find("recurrent_gemma");
     if (d->layer[0].mixer == MIXER_BOTH) closest = hf_family_find("falcon_h1");
     for (const HfFamily *f = hf_families; f->model_type; f++) {
         if (obstacle(a, d, f, dtype, out)) continue;
@@ -80,7 +81,7 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
 /* What the original's class has, with the model's own sizes and its one epsilon. */
 static const char *custom_obstacle(Arena *a, const Decoder *d)
 {
-    const Norm *n = d->head_norm;
+    const Norm *n = d->usual_norm;
     const Decoder class = { .vocab_size = d->vocab_size,
                             .sequence_length = d->sequence_length,
                             .n_layer = d->n_layer,
@@ -98,8 +99,9 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
                             .attention_norm = n,
                             .ffn_norm = n,
                             .head_norm = n,
+                            .usual_norm = n,
                             .layer = d->layer };
-    if (d->head_norm->type != NORM_LAYER) return "norm in front of the head: an RMS norm";
+    if (n->type != NORM_LAYER) return "norm in front of the head: an RMS norm";
     for (int64_t i = 0; i < d->n_layer; i++)
         if (d->layer[i].mixer != MIXER_ATTENTION || d->layer[i].no_ffn)
             return "blocks: one is not attention and a feed-forward layer";
@@ -130,9 +132,9 @@ Error *hf_custom_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfF
                    "\"AutoModel\": \"modeling_gpt2.GPT2Model\", "
                    "\"AutoModelForCausalLM\": \"modeling_gpt2.GPT2ForCausalLM\"}");
     hf_put_members(out, d, *family);
-    hf_put_double(out, "layer_norm_eps", d->head_norm->eps);
-    hf_put_bool(out, "layer_norm_elementwise_affine", d->head_norm->has_weight);
-    hf_put_bool(out, "layer_norm_bias", d->head_norm->has_bias);
+    hf_put_double(out, "layer_norm_eps", d->usual_norm->eps);
+    hf_put_bool(out, "layer_norm_elementwise_affine", d->usual_norm->has_weight);
+    hf_put_bool(out, "layer_norm_bias", d->usual_norm->has_bias);
     text_puts(out, "\n}\n");
     return NULL;
 }

@@ -154,7 +154,7 @@ void hf_put_sizes(Text *t, const Decoder *d, const HfFamily *f, const char *widt
     hf_put_int(t, layers, d->n_layer);
     hf_put_int(t, heads, d->n_head_q);
     hf_put_int(t, positions, d->sequence_length);
-    if (f->eps_key) hf_put_double(t, f->eps_key, d->head_norm->eps);
+    if (f->eps_key) hf_put_double(t, f->eps_key, d->usual_norm->eps);
     hf_put_bool(t, "tie_word_embeddings", d->is_tied);
 }
 
@@ -203,7 +203,7 @@ static void put_llama(Text *t, const Decoder *d, const HfFamily *f)
     const RopeScaling *s = turning ? turning->rope : NULL;
     const bool grows = s && s->kind == ROPE_DYNAMIC;
     hf_put_int(t, "max_position_embeddings", grows ? s->original : d->sequence_length);
-    hf_put_double(t, f->eps_key ? f->eps_key : "rms_norm_eps", d->head_norm->eps);
+    hf_put_double(t, f->eps_key ? f->eps_key : "rms_norm_eps", d->usual_norm->eps);
     if (f->scaled_embedding) hf_put_text(t, "hidden_activation", hf_activation_name(d));
     if (!f->soft_caps)
         hf_put_text(t, f->activation_key ? f->activation_key : "hidden_act", hf_activation_name(d));
