@@ -5,11 +5,16 @@
 #include "ops/reshape.h"
 #include <string.h>
 
-static const OpDef op_reshape;
+static const OpDef op_reshape, op_detach;
 
 Value *reshape(Graph *g, const char *dims, const char *sizes, Value *x)
 {
     return graph_add_dims(g, &op_reshape, dims, sizes, NULL, 1, &x)->out[0];
+}
+
+Value *detached(Graph *g, Value *x)
+{
+    return graph_add(g, &op_detach, NULL, 1, &x)->out[0];
 }
 
 /* The dims read backward; all letters have got their sizes. */
@@ -38,4 +43,12 @@ static const OpDef op_reshape = {
     .flags = OP_LINEAR | OP_VIEW,
 };
 
-const OpDef *const reshape_ops[] = { &op_reshape, NULL };
+static const OpDef op_detach = {
+    .name = "detach",
+    .doc = "the same numbers, from which no gradient flows back",
+    .dims = "*->*",
+    .dtypes = same_dtype,
+    .flags = OP_LINEAR | OP_VIEW,
+};
+
+const OpDef *const reshape_ops[] = { &op_reshape, &op_detach, NULL };

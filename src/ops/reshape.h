@@ -5,4 +5,6 @@
 
 /* "bs(grd)->bsgrd" with sizes "g=4 d=8". */
 Value *reshape(Graph *g, const char *dims, const char *sizes, Value *x);
+/* x itself, from which no gradient flows back. */
+Value *detached(Graph *g, Value *x);
 #endif

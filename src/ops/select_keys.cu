@@ -3,28 +3,12 @@
  * A block has a query. Its warps write down what the order of the scores is, of keys that the query
  * does not see 0, and a key counts if that is above the n-th highest, which is found by its four
  * bytes from the first to the last. */
-#include "device/cuda/kernel.h"
+#include "ops/selected_rows_cuda.h"
 extern "C" {
 #include "ops/select_keys.h"
 }
 
 constexpr int THREADS = 256, BYTES = 256;
-
-/* Of query `row` in all and key j of its sequence b, by a warp. */
-__device__ static uint32_t order_of(const Call &c, int64_t row, int64_t b, int64_t j)
-{
-    const CallTensor &q = c.in[0], &k = c.in[1];
-    const int64_t n_heads = q.size[2], d = q.size[3], key = (b * k.size[1] + j) * d;
-    float score = 0;
-    for (int64_t h = 0; h < n_heads; h++) {
-        float dot = 0;
-        for (int64_t e = threadIdx.x % WARP; e < d; e += WARP)
-            dot += get(q, (row * n_heads + h) * d + e) * get(k, key + e);
-        dot = over_warp(dot, Sum());
-        score += get(c.in[2], row * n_heads + h) * (dot > 0 ? dot : 0);
-    }
-    return score_order(score);
-}
 
 __device__ static bool sees(const Call &c, int64_t row, int64_t b, int64_t j)
 {
@@ -93,7 +77,7 @@ KERNEL(select_keys_kernel, THREADS)
                   b = row / c.in[0].size[1];
     uint32_t *order = (uint32_t *)c.scratch + blockIdx.x * n_keys;
     for (int64_t j = threadIdx.x / WARP; j < n_keys; j += THREADS / WARP) {
-        const uint32_t mine = sees(c, row, b, j) ? order_of(c, row, b, j) : 0;
+        const uint32_t mine = sees(c, row, b, j) ? score_order(index_score(c, row, b * n_keys + j)) : 0;
         if (threadIdx.x % WARP == 0) order[j] = mine;
     }
     __syncthreads();

@@ -3,105 +3,61 @@
  * A task is a query, or, where threads are more than queries, some keys of one. Its scores are
  * written down, and a key counts if its score is above the n-th highest, which is found by its four
  * bytes from the first to the last. */
+#include "ops/index_scores.h"
 #include "ops/kernels.h"
 #include "ops/select_keys.h"
-#include "ops/vector/chunks.h"
 #include <string.h>
 
 enum { BYTES = 256, KEYS_PER_TASK = 512 };
 
 typedef struct Rows {
     const Launch *l;
-    const Tensor *q, *k, *w;
-    int64_t n_query, n_key, n_heads, d, n, width;
+    Indexer x;
+    int64_t n;
     size_t thread_bytes;
 } Rows;
 
 /* Of a thread. */
 typedef struct Room {
-    float *query;    /* [heads, whole vectors][width] */
-    float *weight;   /* [heads, whole vectors] */
+    IndexQuery query;
     uint32_t *order; /* of the scores of what is seen, and the keys themselves */
     int32_t *key;
 } Room;
 
-static int64_t whole_vectors(int64_t n)
-{
-    return (n + LANES - 1) / LANES * LANES;
-}
-
 static Rows rows_of(const Launch *l)
 {
-    Rows r = { .l = l, .q = &l->in[0], .k = &l->in[1], .w = &l->in[2] };
-    r.n_query = r.q->size[1], r.n_key = r.k->size[1];
-    r.n_heads = r.q->size[2], r.d = r.q->size[3], r.n = l->out[0].size[2];
-    r.width = whole_vectors(r.d);
-    const int64_t heads = whole_vectors(r.n_heads);
-    r.thread_bytes = sizeof(float) * (size_t)(heads * (r.width + 1) + 2 * r.n_key);
+    Rows r = { .l = l, .x = indexer_of(l), .n = l->out[0].size[2] };
+    r.thread_bytes = sizeof(float) * (size_t)(index_query_floats(&r.x) + 2 * r.x.n_key);
     r.thread_bytes = (r.thread_bytes + 63) / 64 * 64;
     return r;
 }
 
 static Room room_of(const Rows *r, int thread)
 {
-    const int64_t heads = whole_vectors(r->n_heads);
-    Room m = { .query = (float *)((char *)r->l->scratch + r->thread_bytes * (size_t)thread) };
-    m.weight = m.query + heads * r->width;
-    m.order = (uint32_t *)(m.weight + heads);
-    m.key = (int32_t *)(m.order + r->n_key);
+    float *room = (float *)((char *)r->l->scratch + r->thread_bytes * (size_t)thread);
+    Room m = { .query = index_query_at(&r->x, room) };
+    m.order = (uint32_t *)(room + index_query_floats(&r->x));
+    m.key = (int32_t *)(m.order + r->x.n_key);
     return m;
 }
 
 /* The keys that a query sees, in ascending order; returns their number. */
 static int64_t find_seen(const Rows *r, int64_t row, int32_t *key)
 {
-    const int64_t b = row / r->n_query,
-                  position = global_index(r->q, 1, row % r->n_query) + row_position(r->l->now, b);
-    const bool in_order = !r->k->part[1], by_document = r->l->n_in == 5;
+    const int64_t b = row / r->x.n_query, position = global_index(r->x.q, 1, row % r->x.n_query) +
+                                                     row_position(r->l->now, b);
+    const bool in_order = !r->x.k->part[1], by_document = r->l->n_in == 5;
     const int32_t *documents = by_document ? r->l->in[3].data : NULL,
-                  *of_keys = by_document ? (const int32_t *)r->l->in[4].data + b * r->n_key : NULL;
-    const int64_t end = in_order && position + 1 < r->n_key ? position + 1 : r->n_key;
+                  *of_keys =
+                      by_document ? (const int32_t *)r->l->in[4].data + b * r->x.n_key : NULL;
+    const int64_t end = in_order && position + 1 < r->x.n_key ? position + 1 : r->x.n_key;
     int64_t n = 0;
     for (int64_t j = 0; j < end; j++) {
-        if (!in_order && global_index(r->k, 1, j) > position) continue;
+        if (!in_order && global_index(r->x.k, 1, j) > position) continue;
         if (by_document && documents[row] != of_keys[j]) continue;
         key[n++] = (int32_t)j;
     }
     return n;
-}
-
-/* Queries and weights as floats; 0 beyond. */
-static void load_query(const Rows *r, int64_t row, Room *m)
-{
-    const int64_t heads = whole_vectors(r->n_heads);
-    memset(m->query, 0, sizeof(float) * (size_t)(heads * (r->width + 1)));
-    for (int64_t h = 0; h < r->n_heads; h++)
-        for (int64_t i = 0; i < r->d; i += LANES)
-            vec_store(m->query + h * r->width + i,
-                      vec_get(r->q->dtype, r->q->data, (row * r->n_heads + h) * r->d + i,
-                              r->d - i < LANES ? r->d - i : LANES));
-    for (int64_t h = 0; h < r->n_heads; h += LANES)
-        vec_store(m->weight + h, vec_get(r->w->dtype, r->w->data, row * r->n_heads + h,
-                                         r->n_heads - h < LANES ? r->n_heads - h : LANES));
-}
-
-INLINE float score_of(const Rows *r, const Room *m, int64_t key, Dtype of)
-{
-    Vec score = vec_set(0);
-    for (int64_t h = 0; h < r->n_heads; h += LANES) {
-        Vec part[LANES];
-        for (int k = 0; k < LANES; k++) part[k] = vec_set(0);
-        for (int64_t i = 0; i < r->d; i += LANES) {
-            const Vec x =
-                vec_get(of, r->k->data, key * r->d + i, r->d - i < LANES ? r->d - i : LANES);
-            const float *query = m->query + h * r->width + i;
-#pragma GCC unroll 16
-            for (int k = 0; k < LANES; k++)
-                part[k] = vec_fma(x, vec_load(query + k * r->width), part[k]);
-        }
-        score = vec_fma(vec_max(vec_sums(part), vec_set(0)), vec_load(m->weight + h), score);
-    }
-    return vec_sum(score);
 }
 
 /* Of the seen keys [from, to), which are those of a sequence from `first` on. */
@@ -109,8 +65,8 @@ NOINLINE void score_all(const Rows *r, const Room *m, int64_t first, int64_t fro
 {
     for (int64_t i = from; i < to; i++) {
         const int64_t key = first + m->key[i];
-        m->order[i] =
-            score_order(r->k->dtype == BF16 ? score_of(r, m, key, BF16) : score_of(r, m, key, F32));
+        m->order[i] = score_order(r->x.k->dtype == BF16 ? index_score(&r->x, &m->query, key, BF16)
+                                                        : index_score(&r->x, &m->query, key, F32));
     }
 }
 
@@ -153,11 +109,11 @@ static void score_task(void *arg, int64_t i, int thread)
 /* `pool`: the threads that share the scores; NULL: the caller does them. */
 static void select_of_query(const Rows *r, Room *m, int64_t row, struct Pool *pool)
 {
-    const int64_t first = row / r->n_query * r->n_key;
+    const int64_t first = row / r->x.n_query * r->x.n_key;
     int64_t n = find_seen(r, row, m->key);
     if (n > r->n) {
         Shared w = { r, m, first, n };
-        load_query(r, row, m);
+        index_query_load(&r->x, row, &m->query);
         if (pool)
             pool_run(pool, chunk_count(n, KEYS_PER_TASK), score_task, &w);
         else
@@ -180,7 +136,7 @@ static int run(const Launch *l)
 {
     Rows r = rows_of(l);
     struct Pool *pool = l->stream->pool;
-    const int64_t n = r.q->size[0] * r.n_query;
+    const int64_t n = r.x.q->size[0] * r.x.n_query;
     Room m = room_of(&r, 0);
     if (n >= pool_size(pool))
         pool_run(pool, n, task, &r);

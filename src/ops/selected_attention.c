@@ -6,7 +6,7 @@
 #include "ops/softmax.h"
 #include <string.h>
 
-static const OpDef op_selected_attention_grad;
+static const OpDef op_selected_attention_grad, op_selected_shares;
 
 static const Field attrs[] = {
     FIELD_FLOAT(SelectedAttention, scale, NULL, 0, 0, "of the products; 0: 1/sqrt(d)"),
@@ -23,6 +23,17 @@ Value *selected_attention(Graph *g, Value *q, Value *k, Value *v, Value *selecte
     return graph_add_dims(g, &op_selected_attention, "bsgrd!,bt!gd,bt!gd,bsn!->bsgrd,bsgr", NULL, a,
                           4, in)
         ->out[0];
+}
+
+static const Field share_attrs[] = {
+    FIELD_FLOAT(SelectedAttention, scale, NULL, 0, 0, "of the products; 0: 1/sqrt(d)"),
+    { 0 },
+};
+
+Value *selected_shares(Graph *g, Value *q, Value *k, Value *lse, Value *selected, double scale)
+{
+    Value *in[] = { q, k, lse, selected };
+    return graph_add(g, &op_selected_shares, &(SelectedAttention){ .scale = scale }, 4, in)->out[0];
 }
 
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
@@ -57,12 +68,22 @@ static int64_t forward_flops(const Node *n)
     return products(n, 2);
 }
 
+static void share_dtypes(const Node *n, Dtype *out)
+{
+    out[0] = dtype_for_sums(n->in[0]->dtype);
+}
+
+static int64_t share_flops(const Node *n)
+{
+    return products(n, 1);
+}
+
 static int64_t backward_flops(const Node *n)
 {
     return products(n, 5);
 }
 
-/* One launch; row b s g r of q has the keys of its token's list. */
+/* One launch; row b s g r of q has the keys of its token's list, which is input 3 of all ops. */
 typedef struct Rows {
     const Launch *l;
     const SelectedAttention *a;
@@ -193,6 +214,25 @@ static int grad_reference(const Launch *l)
     return status;
 }
 
+static int shares_reference(const Launch *l)
+{
+    Arena *arena = arena_new();
+    Rows w = rows_of(l, arena);
+    const double *lse = l->in[2].data;
+    double *shares = l->out[0].data;
+    const int64_t heads = w.n_group * w.n_repeat;
+    int status = KERNEL_OK;
+    memset(shares, 0, tensor_bytes(&l->out[0]));
+    for (int64_t row = 0; row < tensor_count(&l->in[2]) && !status; row++) {
+        double *to = shares + row / heads * w.n;
+        if (!score_row(&w, row)) status = KERNEL_BAD_INDEX;
+        for (int64_t i = 0; i < w.n && !status; i++)
+            if (list_of(&w, row)[i] >= 0) to[i] += exp(w.score[i] - lse[row]);
+    }
+    arena_free(arena);
+    return status;
+}
+
 const OpDef op_selected_attention = {
     .name = "selected_attention",
     .doc = "softmax(q k^T) v over the keys of each query's list; also the log-sum-exp of each row",
@@ -215,5 +255,17 @@ static const OpDef op_selected_attention_grad = {
     .flags = OP_RANDOM | OP_ATTENTION,
 };
 
+static const OpDef op_selected_shares = {
+    .name = "selected_shares",
+    .doc = "sums over the heads of the probabilities of the keys of each query's list",
+    .dims = "bsgrd!,bt!gd,bsgr,bsn!->bsn!",
+    .attrs = share_attrs,
+    .attrs_size = sizeof(SelectedAttention),
+    .dtypes = share_dtypes,
+    .flops = share_flops,
+    .reference = shares_reference,
+    .flags = OP_ATTENTION,
+};
+
 const OpDef *const selected_attention_ops[] = { &op_selected_attention, &op_selected_attention_grad,
-                                                NULL };
+                                                &op_selected_shares, NULL };

@@ -4,14 +4,14 @@
  * A warp has one row (a query, or in the gradient of keys and values a key), whose features lie
  * over its lanes, and takes those of the other side one after the other. Sums of do * o are those
  * of attention.cu. */
-#include "device/cuda/kernel.h"
+#include "ops/selected_rows_cuda.h"
 extern "C" {
 #include "ops/selected_attention.h"
 }
 
-constexpr int WIDEST = 640, PER_LANE = WIDEST / WARP, THREADS = 256;
+constexpr int THREADS = 256;
 
-/* One launch. Rows of q are numbered b s g r, those of k b t g. */
+/* One launch. Rows of q are numbered b s g r, those of k b t g. Input 2 is v, or, of shares, lse. */
 struct Rows {
     const SelectedAttention *a;
     const CallTensor *q, *k, *v;
@@ -52,48 +52,6 @@ __device__ static float kept(const Call &c, const Rows &w, int64_t row, int64_t 
     return dropout_keeps_it(w.key, element, p) ? (float)(1 / (1 - p)) : 0;
 }
 
-/* A row over the lanes of a warp; 0 beyond it. */
-struct Row {
-    float x[PER_LANE];
-};
-
-__device__ static void load(const CallTensor &t, int64_t row, int64_t d, Row *to)
-{
-    const int64_t at = row * d + threadIdx.x % WARP;
-#pragma unroll
-    for (int e = 0; e < PER_LANE; e++)
-        to->x[e] = threadIdx.x % WARP + e * WARP < d ? get(t, at + e * WARP) : 0;
-}
-
-__device__ static void put_row(const CallTensor &t, int64_t row, int64_t d, const Row &from)
-{
-    const int64_t at = row * d + threadIdx.x % WARP;
-#pragma unroll
-    for (int e = 0; e < PER_LANE; e++)
-        if (threadIdx.x % WARP + e * WARP < d) put(t, at + e * WARP, from.x[e]);
-}
-
-__device__ static float dot(const Row &own, const CallTensor &t, int64_t row, int64_t d)
-{
-    const int64_t at = row * d + threadIdx.x % WARP;
-    float sum = 0;
-#pragma unroll
-    for (int e = 0; e < PER_LANE; e++)
-        if (threadIdx.x % WARP + e * WARP < d) sum += own.x[e] * get(t, at + e * WARP);
-    return over_warp(sum, Sum());
-}
-
-/* to = factor to + weight row. */
-__device__ static void add_row(Row *to, float factor, float weight, const CallTensor &t,
-                               int64_t row, int64_t d)
-{
-    const int64_t at = row * d + threadIdx.x % WARP;
-#pragma unroll
-    for (int e = 0; e < PER_LANE; e++)
-        if (threadIdx.x % WARP + e * WARP < d)
-            to->x[e] = to->x[e] * factor + weight * get(t, at + e * WARP);
-}
-
 /* The list of a row of q, and where key j of it lies among the rows of k. */
 __device__ static const int32_t *list_of(const Rows &w, int64_t row)
 {
@@ -116,8 +74,7 @@ KERNEL(selected_attention_kernel, THREADS)
     float top = -INFINITY, all = 0;
     Row own, sum;
     load(*w.q, row, d, &own);
-#pragma unroll
-    for (int e = 0; e < PER_LANE; e++) sum.x[e] = 0;
+    clear_row(&sum);
     for (int64_t i = 0; i < w.n && list[i] >= 0; i++) {
         if (list[i] >= w.n_key) {
             fail(c, KERNEL_BAD_INDEX);
@@ -148,8 +105,7 @@ KERNEL(selected_query_grad_kernel, THREADS)
     Row own, slope, sum;
     load(*w.q, row, d, &own);
     load(out_grad, row, d, &slope);
-#pragma unroll
-    for (int e = 0; e < PER_LANE; e++) sum.x[e] = 0;
+    clear_row(&sum);
     for (int64_t i = 0; i < w.n && list[i] >= 0; i++) {
         if (list[i] >= w.n_key) {
             fail(c, KERNEL_BAD_INDEX);
@@ -163,19 +119,24 @@ KERNEL(selected_query_grad_kernel, THREADS)
     put_row(c.out[0], row, d, sum);
 }
 
-/* Whether an ascending list, with -1 behind its last key, has key j. */
-__device__ static bool has(const int32_t *list, int64_t n, int64_t j)
+/* in: q, k, lse, lists; out: shares [b s n]. A warp per key of a query's list. */
+KERNEL(selected_shares_kernel, THREADS)
 {
-    int64_t low = 0, high = n; /* it is not before low, nor at high or behind */
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (list[middle] == j) return true;
-        if (list[middle] >= 0 && list[middle] < j)
-            low = middle + 1;
-        else
-            high = middle;
+    const Rows w = rows_of(c);
+    const int64_t at = thread_number() / WARP, token = at / w.n, heads = w.n_group * w.n_repeat;
+    if (at >= c.out[0].count) return;
+    const int32_t j = w.list[at];
+    float sum = 0;
+    if (j >= w.n_key) {
+        fail(c, KERNEL_BAD_INDEX);
+        return;
     }
-    return false;
+    for (int64_t row = token * heads; j >= 0 && row < (token + 1) * heads; row++) {
+        Row own;
+        load(*w.q, row, w.d, &own);
+        sum += expf(w.scale * dot(own, *w.k, key_row(w, row, j), w.d) - get(c.in[2], row));
+    }
+    if (threadIdx.x % WARP == 0) put(c.out[0], at, sum);
 }
 
 /* in: as above; out 1 and 2: dk, dv. A warp per key, whose gradients come from the queries that
@@ -191,11 +152,11 @@ KERNEL(selected_key_grad_kernel, THREADS)
     Row key, value, dkey, dvalue;
     load(*w.k, own, d, &key);
     load(*w.v, own, d, &value);
-#pragma unroll
-    for (int e = 0; e < PER_LANE; e++) dkey.x[e] = dvalue.x[e] = 0;
+    clear_row(&dkey);
+    clear_row(&dvalue);
     for (int64_t from = 0; from < w.n_query; from += WARP) {
         const int64_t mine = b * w.n_query + from + lane;
-        const bool is_seen = from + lane < w.n_query && has(w.list + mine * w.n, w.n, j);
+        const bool is_seen = from + lane < w.n_query && place_in_list(w.list + mine * w.n, w.n, j) >= 0;
         for (unsigned seen = __ballot_sync(WHOLE_WARP, is_seen); seen; seen &= seen - 1) {
             const int64_t i = b * w.n_query + from + __popc((seen & -seen) - 1);
             for (int64_t r = 0; r < w.n_repeat; r++) {

@@ -16,4 +16,9 @@ extern const OpDef op_selected_attention;
  * KERNEL_BAD_INDEX: an index is t or above. */
 Value *selected_attention(Graph *g, Value *q, Value *k, Value *v, Value *selected,
                           const SelectedAttention *attrs);
+/* Of every key of a query's list the sum over the heads of its probability, [b s n] in f32 (f64),
+ * and 0 behind the last one. `lse` is what selected_attention gives of q, k and the lists at that
+ * scale; dropout does not count. Where heads are split, a partial sum. Nothing flows back.
+ * KERNEL_BAD_INDEX: an index is t or above. */
+Value *selected_shares(Graph *g, Value *q, Value *k, Value *lse, Value *selected, double scale);
 #endif

@@ -36,6 +36,13 @@ static int backward(const Launch *l)
     return status;
 }
 
+/* A warp for each key of each list. */
+static int shares(const Launch *l)
+{
+    return cuda_run(l, "selected_shares_kernel", sizeof(SelectedAttention),
+                    blocks(tensor_count(&l->out[0])), THREADS);
+}
+
 /* A number per row of q. */
 static size_t scratch(const Launch *l, int n_threads)
 {
@@ -48,5 +55,6 @@ const KernelDef selected_attention_cuda[] = {
       serves },
     { "selected_attention_grad", "cuda", "any any any i32 any f32 any>any any any", KERNEL_PLAIN,
       backward, scratch, serves },
+    { "selected_shares", "cuda", "any any f32 i32>f32", KERNEL_PLAIN, shares, NULL, serves },
     { 0 },
 };

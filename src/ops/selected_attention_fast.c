@@ -250,6 +250,50 @@ static size_t scratch(const Launch *l, int n_threads)
     return forward_bytes(&w) * (size_t)n_threads;
 }
 
+/* ---- the sums of probabilities ---- */
+
+static size_t share_bytes(const Rows *w)
+{
+    return up_to_lines(w->width + 2 * w->n);
+}
+
+/* Of a query: the heads one after the other. */
+static void shares_task(void *arg, int64_t i, int thread)
+{
+    const Rows *w = arg;
+    const int64_t b = i / w->n_query, s = i % w->n_query;
+    float *query = (float *)((char *)w->l->scratch + w->thread_bytes * (size_t)thread),
+          *score = query + w->width, *sum = score + w->n;
+    const float *lse = w->l->in[2].data;
+    int64_t n;
+    const int32_t *list = list_of(w, b, s, &n);
+    memset(sum, 0, sizeof *sum * (size_t)w->n);
+    for (int64_t g = 0; g < w->n_group && n; g++)
+        for (int64_t r = 0; r < w->n_repeat; r++) {
+            const int64_t row = row_at(w, b, s, g, r);
+            load_row(w, w->q, row * w->d, query);
+            dots(w, query, w->k, b, g, list, n, score);
+            exponentials(score, n, w->scale, lse[row]);
+            for (int64_t j = 0; j < n; j++) sum[j] += score[j];
+        }
+    memcpy((float *)w->l->out[0].data + i * w->n, sum, sizeof *sum * (size_t)w->n);
+}
+
+static int shares(const Launch *l)
+{
+    Rows w = rows_of(l);
+    if (!lists_fit(&w)) return KERNEL_BAD_INDEX;
+    w.thread_bytes = share_bytes(&w);
+    pool_run(l->stream->pool, w.q->size[0] * w.n_query, shares_task, &w);
+    return KERNEL_OK;
+}
+
+static size_t shares_scratch(const Launch *l, int n_threads)
+{
+    const Rows w = rows_of(l);
+    return share_bytes(&w) * (size_t)n_threads;
+}
+
 /* ---- the gradient ---- */
 
 /* Of a thread: sums for all keys and values of a head [n_key][width]; rows; numbers per key. */
@@ -346,6 +390,7 @@ static size_t backward_scratch(const Launch *l, int n_threads)
 const KernelDef TABLE[] = {
     { "selected_attention", "cpu", "any any any i32>any f32", LEVEL, forward, scratch, floats_fit },
     { "selected_attention_grad", "cpu", "any any any i32 any f32 any>any any any", LEVEL, backward, backward_scratch, floats_fit },
+    { "selected_shares", "cpu", "any any f32 i32>f32", LEVEL, shares, shares_scratch, floats_fit },
     { 0 },
 };
 /* clang-format on */

@@ -5,6 +5,7 @@
 #include "ops/cache_write.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
+#include "ops/index_loss.h"
 #include "ops/qk_clip.h"
 #include "ops/rope.h"
 #include "ops/rope_scaled.h"
@@ -67,16 +68,38 @@ static Value *build_select_keys(Graph *g, const OpCase *c, const int64_t *n)
     return NULL;
 }
 
-/* b, s, t, g, r, d; keys of a query */
+/* Some `top_k` keys of each of s queries, of t. */
+static Value *lists(Graph *g, int64_t b, int64_t s, int64_t t, int64_t top_k)
+{
+    const int64_t small[] = { b, s, 3, 4 };
+    return select_keys(g, floats(g, "list_q", 4, small),
+                       floats(g, "list_k", 3, (int64_t[]){ b, t, 4 }),
+                       floats(g, "list_w", 3, small), NULL, top_k);
+}
+
+/* b, s, t, g, r, d; keys of a query; 1 for the sums of the probabilities */
 static Value *build_selected_attention(Graph *g, const OpCase *c, const int64_t *n)
 {
     Value *q = floats(g, "q", 5, (int64_t[]){ n[0], n[1], n[3], n[4], n[5] });
-    const int64_t keys[] = { n[0], n[2], n[3], n[5] }, small[] = { n[0], n[1], 3, 4 };
-    Value *selected = select_keys(g, floats(g, "index_q", 4, small),
-                                  floats(g, "index_k", 3, (int64_t[]){ n[0], n[2], 4 }),
-                                  floats(g, "index_w", 3, small), NULL, n[6]);
-    return selected_attention(g, q, floats(g, "k", 4, keys), floats(g, "v", 4, keys), selected,
-                              c->attrs);
+    const int64_t keys[] = { n[0], n[2], n[3], n[5] };
+    Value *k = floats(g, "k", 4, keys), *selected = lists(g, n[0], n[1], n[2], n[6]);
+    const SelectedAttention *a = c->attrs;
+    Value *o = selected_attention(g, q, k, floats(g, "v", 4, keys), selected, a);
+    if (n[7]) selected_shares(g, q, k, o->from->out[1], selected, a->scale);
+    return o;
+}
+
+/* b, s, t; heads and their width; keys of a query */
+static Value *build_index_loss(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *q = floats(g, "index_q", 4, (int64_t[]){ n[0], n[1], n[3], n[4] }),
+          *k = floats(g, "index_k", 3, (int64_t[]){ n[0], n[2], n[4] });
+    Value *w = floats(g, "index_w", 3, (int64_t[]){ n[0], n[1], n[3] });
+    Value *selected = lists(g, n[0], n[1], n[2], n[5]);
+    Value *share =
+        uniform(floats(g, "share", 3, (int64_t[]){ n[0], n[1], selected->dim[2].size }), 0.1, 2);
+    (void)c;
+    return index_loss(g, q, k, w, selected, share, 0.4);
 }
 
 /* rows, columns (0: none); heads, heads of keys */
@@ -210,13 +233,20 @@ const OpCase attention_cases[] = {
     { "select_keys of documents", build_select_keys, .n = { 2, 40, 40, 4, 8, 5, 1 } },
     { "select_keys of texts of their own lengths", build_select_keys, .texts = TEXTS(69, 1, 40), .n = { 3, 6, 75, 4, 16, 9 } },
     { "select_keys of a cache", build_select_keys, .position = 50, .n = { 1, 1, 64, 16, 16, 7 } },
-    { "selected_attention", build_selected_attention, .attrs = SELECTED(0), .n = { 2, 6, 6, 2, 2, 3, 3 } },
+    { "selected_attention", build_selected_attention, .attrs = SELECTED(0), .n = { 2, 6, 6, 2, 2, 3, 3, 1 } },
     { "selected_attention, long", build_selected_attention, .attrs = SELECTED(.scale = 0.4), .n = { 1, 70, 70, 2, 1, 40, 9 },
       .large = { 1, 1024, 1024, 12, 1, 64, 256 } },
     { "selected_attention with dropout", build_selected_attention, .attrs = SELECTED(.dropout = 0.3, .salt = 2), .n = { 2, 20, 20, 1, 3, 16, 18 } },
     { "selected_attention of one token, one wide key", build_selected_attention, .attrs = SELECTED(0), .texts = TEXTS(69, 1, 40),
       .n = { 3, 1, 75, 1, 18, 70, 33 } },
     { "selected_attention, queries without keys", build_selected_attention, .attrs = SELECTED(0), .position = -2, .n = { 1, 5, 5, 1, 2, 20, 3 } },
+    { "selected_shares, long", build_selected_attention, .attrs = SELECTED(.scale = 0.4), .n = { 1, 70, 70, 2, 1, 40, 9, 1 },
+      .large = { 1, 1024, 1024, 12, 1, 64, 256, 1 } },
+    { "selected_shares of queries without keys", build_selected_attention, .attrs = SELECTED(0), .position = -2, .n = { 1, 5, 5, 1, 2, 20, 3, 1 } },
+    { "index_loss", build_index_loss, .n = { 2, 6, 6, 3, 4, 3 } },
+    { "index_loss of many", build_index_loss, .n = { 2, 70, 70, 20, 24, 17 }, .large = { 1, 1024, 1024, 16, 128, 256 } },
+    { "index_loss of all keys", build_index_loss, .n = { 1, 6, 6, 2, 36, 8 } },
+    { "index_loss of queries without keys", build_index_loss, .position = -2, .n = { 1, 5, 5, 5, 12, 3 } },
     { "cache_write", build_cache_write, .position = 3, .n = { 2, 8, 2, 2, 3 } },
     { "cache_write of texts of their own lengths", build_cache_write, .texts = TEXTS(6, 0, 3), .n = { 3, 8, 2, 2, 3 } },
     { 0 },

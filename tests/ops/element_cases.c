@@ -201,6 +201,13 @@ static Value *build_accumulate(Graph *g, const OpCase *c, const int64_t *n)
     return NULL;
 }
 
+static Value *build_detached(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    detached(g, floats(g, "x", count(n), n));
+    return NULL;
+}
+
 static Value *build_reshape(Graph *g, const OpCase *c, const int64_t *n)
 {
     return reshape(g, c->dims, c->sizes, floats(g, "x", count(n), n));
@@ -283,6 +290,7 @@ const OpCase element_cases[] = {
     { "match_size of wide rows", build_binary, .binary = as_large_at_most, .n = { 13, 345 } },
     { "swiglu of many elements", build_binary, .binary = swiglu, .n = { 123, 45 } },
     { "split heads", build_reshape, .dims = "bs(grd)->bsgrd", .sizes = "g=2 d=4", .n = { 2, 3, 24 } },
+    { "detach", build_detached, .n = { 2, 3 } },
     { "merge heads", build_reshape, .dims = "bsgrd->bs(grd)", .n = { 2, 4, 2, 3, 4 } },
     { "host_copy", build_unary, .unary = through_host, .n = { 6, 7 } },
     { "cast", build_unary, .unary = cast_down, .n = { 6, 7 }, .large = { 4096, 3072 } },
