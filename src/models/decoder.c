@@ -371,6 +371,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     if (d->head_bias) out->head_bias = bias_of_head(g, d);
     graph_leave(g);
     if (d->moe) moe_finish(g, d->moe, &b.moe, f, out);
+    decoder_finish_index(&b, out);
     return graph_finish(g);
 }
 

@@ -83,7 +83,8 @@ typedef struct Latent {
  * as of the latent ones. */
 typedef struct SparseAttention {
     int64_t heads, width, top_k;
-    const Norm *norm; /* a layer norm of its keys; there always */
+    const Norm *norm;  /* a layer norm of its keys; there always */
+    double index_loss; /* weight of what trains it; 0: it is not trained */
 } SparseAttention;
 
 /* Attention whose heads keep a matrix of what they have read, by the gated delta rule
@@ -250,6 +251,8 @@ typedef struct Decoder {
     const Moe *moe;                /* NULL: no layer is sparse */
 } Decoder;
 
+/* Output of training programs where indexers are trained: their mean loss. */
+#define INDEX_LOSS "index_loss"
 /* A model that refers to the description, which must stay as long. */
 Model *decoder_new(Arena *a, const Decoder *d);
 /* Of a block's attention. */

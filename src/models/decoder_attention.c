@@ -202,11 +202,13 @@ static Value *gated(Build *b, Value *o, Value *x)
 }
 
 /* Of the keys that an indexer has selected. */
-static Value *attended_to(Build *b, Value *q, Value *k, Value *v, Value *selected,
-                          const Attention *attrs)
+static Value *attended_to(Build *b, const DecoderLayer *layer, Value *q, Value *k, Value *v,
+                          Value *selected, const Attention *attrs)
 {
     const SelectedAttention own = { attrs->scale, attrs->dropout, attrs->salt };
-    return selected_attention(b->g, q, k, v, selected, &own);
+    Value *o = selected_attention(b->g, q, k, v, selected, &own);
+    decoder_train_index(b, layer, o, q, k, own.scale);
+    return o;
 }
 
 /* What heads give, with the place beside all keys that they may have. `selected` is NULL where all
@@ -215,7 +217,7 @@ static Value *attended(Build *b, const DecoderLayer *layer, Value *q, Value *k, 
                        Value *selected, const Attention *attrs)
 {
     Graph *g = b->g;
-    if (selected) return attended_to(b, q, k, v, selected, attrs);
+    if (selected) return attended_to(b, layer, q, k, v, selected, attrs);
     Value *o = attention(g, q, k, v, b->documents, attrs);
     if (!b->d->attention_sinks || layer->no_sinks) return o;
     const Dim heads = { .size = decoder_query_heads_of(b->d, layer), .axis = "heads" };

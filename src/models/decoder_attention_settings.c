@@ -20,6 +20,7 @@ const Field sparse_settings[] = {
     FIELD_INT(SparseSettings, width, NULL, 2, MOST, "width of each; rope_width of latent says how many of its features turn"),
     FIELD_INT(SparseSettings, top_k, NULL, 1, MOST, "tokens that a token sees, at most, itself included"),
     FIELD_FLOAT(SparseSettings, eps, "1e-6", 0, 1, "of the layer norm of the indexer's keys", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(SparseSettings, index_loss, "1.0", 0, INFINITY, "weight of the loss that trains indexers: how far their scores are from what attention makes of the tokens that they select; 0: they stay as they are"),
     { 0 },
 };
 enum { DECAY_HEAD, DECAY_FEATURE, DECAY_FIXED };
@@ -139,8 +140,8 @@ const SparseAttention *sparse_settings_make(Arena *a, const SparseSettings *s)
     const Norm norm = {
         .type = NORM_LAYER, .width = s->width, .eps = s->eps, .has_weight = true, .has_bias = true
     };
-    const SparseAttention made = { s->heads, s->width, s->top_k,
-                                   arena_copy(a, &norm, sizeof norm) };
+    const SparseAttention made = { s->heads, s->width, s->top_k, arena_copy(a, &norm, sizeof norm),
+                                   s->index_loss };
     return arena_copy(a, &made, sizeof made);
 }
 

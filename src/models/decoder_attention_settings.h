@@ -12,7 +12,7 @@ typedef struct LatentSettings {
 
 typedef struct SparseSettings {
     int64_t heads, width, top_k;
-    double eps;
+    double eps, index_loss;
 } SparseSettings;
 
 typedef struct LinearSettings {

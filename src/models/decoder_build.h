@@ -17,6 +17,19 @@ typedef struct KeysValues {
     Value *k, *v; /* NULL: not made */
 } KeysValues;
 
+/* Of an indexer (decoder_sparse.c). */
+typedef struct Index {
+    Value *selected;  /* keys of each token; NULL: there was no indexer */
+    Value *q, *k, *w; /* what its scores come from, where it is trained */
+    Value *share;     /* of these keys in the attention of blocks so far; NULL: of none */
+} Index;
+
+/* Of the indexers so far. */
+typedef struct IndexLosses {
+    Value *sum; /* scalar; NULL: there are none */
+    int64_t n;
+} IndexLosses;
+
 /* While one forward pass is built. */
 typedef struct Build {
     const Decoder *d;
@@ -29,8 +42,9 @@ typedef struct Build {
     int64_t n_tables, cap_tables;
     Value *documents; /* of the tokens; NULL: all are one */
     KeysValues *made; /* by block; NULL: no block reads those of another */
-    Value *selected;  /* keys of each token, by the last indexer; NULL: there was none */
-    MoeSums moe;      /* over the layers so far */
+    Index index;      /* the last one */
+    IndexLosses index_losses;
+    MoeSums moe; /* over the layers so far */
     Value *late; /* what a mixture of the last block gives behind the next one; NULL: nothing */
 } Build;
 
@@ -61,6 +75,13 @@ Value *differential_heads(Build *b, const DecoderLayer *layer, Value *o);
  * block's indexer or an earlier one; NULL: all earlier ones. `query_vector` is what its queries are
  * products of. */
 Value *decoder_selected(Build *b, const DecoderLayer *layer, Value *x, Value *query_vector);
+/* Takes what attention o [b s g r d] of the block makes of the keys that it may see into the
+ * indexer's loss: of q [b s g r d] and k [b t g d], whose products are multiplied by `scale`. */
+void decoder_train_index(Build *b, const DecoderLayer *layer, const Value *o, Value *q, Value *k,
+                         double scale);
+/* The losses of all indexers, by their weight, into out->penalty, and their mean as the output
+ * INDEX_LOSS; nothing where none is trained. */
+void decoder_finish_index(Build *b, ModelOutput *out);
 /* Heads of keys that `readers` heads of queries or values share in this program, where n are
  * learned: n, or one for each of `ranks` where these are more. Then all ranks compute the n, and
  * repeat them. */

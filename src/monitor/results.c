@@ -27,6 +27,8 @@ Results training_results(const TrainingNumbers *from)
     measures_add_real(&r.losses, "train loss last", from->loss_last, 2);
     for (int i = 0; from->ahead_name && from->ahead_name[i]; i++)
         measures_add_real(&r.losses, from->ahead_name[i], from->ahead[i], 2);
+    if (from->has_index_loss)
+        measures_add_real(&r.losses, "train loss of indexers", from->index_loss, 4);
     measures_add_count(&r.metrics, "consumed tokens", from->consumed_tokens);
     measures_add_real(&r.metrics, "grad norm avg", from->grad_norm_avg, 2);
     measures_add_real(&r.metrics, "grad norm last", from->grad_norm_last, 2);

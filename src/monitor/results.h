@@ -21,6 +21,8 @@ typedef struct TrainingNumbers {
     int n_shown_loads;             /* the first of them are shown on the console */
     const char *const *ahead_name; /* losses of the tokens after the next one; likewise */
     const double *ahead;
+    bool has_index_loss; /* of indexers of sparse attention */
+    double index_loss;
     bool has_attention_logit;
     double attention_logit; /* the largest of the last step */
     double peak_memory_mb;  /* MiB */

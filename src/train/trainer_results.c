@@ -121,6 +121,19 @@ static Error *add_ahead(Trainer *t, TrainingNumbers *n)
     return NULL;
 }
 
+/* Likewise, where indexers of sparse attention are trained. */
+static Error *add_index_loss(const Trainer *t, TrainingNumbers *n)
+{
+    const Decoder *d = decoder_of(t->job->state->model);
+    double sum[2] = { 0 };
+    if (!d || !d->sparse || d->sparse->index_loss <= 0) return NULL;
+    sum[0] = sum_of(t, INDEX_LOSS, &sum[1]);
+    TRY(consensus_sum(t->job->consensus, sum, 2));
+    n->has_index_loss = sum[1] > 0;
+    n->index_loss = sum[0] / fmax(sum[1], 1);
+    return NULL;
+}
+
 /* By the original's formula, and by what the graphs of all ranks need. */
 static Error *add_mfu(const Trainer *t, TrainingNumbers *n)
 {
@@ -168,6 +181,7 @@ static Error *publish_results(Trainer *t)
     n.n_shown_loads = N_LOAD_SUMMARIES;
     TRY(add_attention_logit(t, &n));
     TRY(add_ahead(t, &n));
+    TRY(add_index_loss(t, &n));
     Results r = training_results(&n);
     *w = (Window){ .started = clock_seconds() };
     return events_publish(job->events, (Event){ .kind = EVENT_RESULTS, .results = &r });

@@ -42,7 +42,7 @@ def draw_mixer(r, model):
         model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", attention_gate="none", attention_gate_by="sigmoid", qkv_clip=0.0,
                       latent=dict(key_rank=16, query_rank=r.choice([0, 20]), rope_width=4, value_width=r.choice([8, 12]), key_scale=r.choice([1.0, 1.5])))
         if model["latent"]["query_rank"] and r.random() < 0.6:
-            model |= dict(sparse_attention=dict(heads=2, width=r.choice([4, 12]), top_k=r.choice([5, 40])), attention_cap=0.0, attention_sinks=False, alibi=0.0, alibi_scale=0.0)
+            model |= dict(sparse_attention=dict(heads=2, width=r.choice([4, 12]), top_k=r.choice([5, 40]), index_loss=r.choice([0.0, 0.5])), attention_cap=0.0, attention_sinks=False, alibi=0.0, alibi_scale=0.0)
             layers = r.choice([layers, [{}, {"shared_index": "multi_token" not in model}]])
     if r.random() < 0.2 and kind == "attention":
         layers = [{"head_width": r.choice([8, 12]), "n_head_kv": r.choice([model["n_head_kv"], model["n_head_q"]]), "keys_as_values": r.random() < 0.5}, {}]

@@ -173,6 +173,78 @@ TEST(tokens_that_indexers_select_are_the_same_on_ranks)
     arena_free(a);
 }
 
+/* A family whose indexers are trained. */
+static Decoder with_trained_indexers(Arena *a, const char *class)
+{
+    Decoder d = tiny_family_of(a, class);
+    SparseAttention *s = arena_copy(a, d.sparse, sizeof *s);
+    s->index_loss = 0.7;
+    d.sparse = s;
+    return d;
+}
+
+/* Of the second, blocks whose attention an indexer learns from are stages of their own. */
+TEST(indexers_learn_on_ranks_what_they_learn_on_one)
+{
+    static const char *const class[] = { "DeepseekV32DecoderLayer", "GlmMoeDsaDecoderLayer" };
+    Arena *a = arena_new();
+    for (int k = 0; k < 2; k++) {
+        const Decoder d = with_trained_indexers(a, class[k]);
+        check_family(&d);
+        for (int method = CONTEXT_GATHER; method <= CONTEXT_ULYSSES; method++)
+            equals_one_rank(&d,
+                            (LayoutCase){ .size[MESH_CP] = 2,
+                                          .size[MESH_TP] = 2,
+                                          .sharding = { .tensor = true,
+                                                        .sequence = method == CONTEXT_GATHER,
+                                                        .context = true,
+                                                        .layout = ZIGZAG,
+                                                        .method = (ContextMethod)method },
+                                          .global_tokens = true,
+                                          .accumulation = 2,
+                                          .compute = F64 },
+                            1e-11);
+        equals_one_rank_fsdp_and_cp(&d);
+    }
+    arena_free(a);
+}
+
+static const LayoutParam *param_of(const LayoutResult *r, const char *name)
+{
+    for (int64_t i = 0; i < r->n_params; i++)
+        if (!strcmp(r->param[i].name, name)) return &r->param[i];
+    fail_msg("there is no %s", name);
+    return NULL;
+}
+
+/* Every other parameter has the bits that it has without their loss. */
+static void check_others(Dtype compute)
+{
+    Arena *a = arena_new();
+    const Decoder learns = with_trained_indexers(a, "GlmMoeDsaDecoderLayer"),
+                  stays = tiny_family_of(a, "GlmMoeDsaDecoderLayer");
+    LayoutCase l = { .decoder = &learns, .vocabulary = (int)learns.vocab_size, .compute = compute };
+    const LayoutResult with = layout_run_alone(a, &l);
+    l.decoder = &stays;
+    const LayoutResult without = layout_run_alone(a, &l);
+    int n_indexers = 0;
+    for (int64_t i = 0; i < with.n_params; i++) {
+        const LayoutParam *x = &with.param[i], *y = param_of(&without, x->name);
+        const bool of_indexer = strstr(x->name, ".index_"),
+                   same = !memcmp(x->after, y->after, sizeof *x->after * (size_t)x->n);
+        if (same == of_indexer) fail_msg("%s: %s", x->name, same ? "stays" : "changes");
+        n_indexers += of_indexer;
+    }
+    assert_int_equal(n_indexers, 2 * 5);
+    arena_free(a);
+}
+
+TEST(indexers_that_are_trained_change_nothing_else)
+{
+    check_others(F32);
+    check_others(BF16);
+}
+
 /* With pairs of keys that ranks share, or divide. */
 TEST(differential_attention_learns_on_ranks_what_it_learns_on_one)
 {

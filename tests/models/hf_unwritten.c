@@ -126,7 +126,8 @@ void hf_store(Arena *a, const char *folder, HfStore how, NamedTensor *file, int6
 HfUnwritten hf_unwritten_ahead(Arena *a, const char *members, double ahead)
 {
     HfUnwritten u = { .folder = hf_folder_with(a, members, "") };
-    assert_no_error(hf_model_ahead_new(a, u.folder, "ids", "logits", ahead, &u.model));
+    assert_no_error(hf_model_trained_new(a, u.folder, "ids", "logits",
+                                         &(HfTraining){ .multi_token_weight = ahead }, &u.model));
     const HfModel *hf = u.model->hf;
     u.param = hf_numbered(a, u.model, &u.n);
     assert_no_error(hf_tensors(a, hf->family, hf->decoder, u.param, u.n, &u.file, &u.n_file));

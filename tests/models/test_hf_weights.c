@@ -209,9 +209,9 @@ TEST(blocks_for_later_tokens_must_be_there_and_share_the_embedding)
     CheckpointReader *r;
     Model *m = NULL;
     const char *members = hf_members(a, hf_family_find(lite));
-    assert_error_has(
-        hf_model_ahead_new(a, hf_folder_with(a, members, ""), "ids", "logits", 0.3, &m),
-        "config.json tells of 0 blocks for later tokens");
+    assert_error_has(hf_model_trained_new(a, hf_folder_with(a, members, ""), "ids", "logits",
+                                          &(HfTraining){ .multi_token_weight = 0.3 }, &m),
+                     "config.json tells of 0 blocks for later tokens");
     const HfUnwritten u =
         hf_unwritten_ahead(a, arena_printf(a, "%s, \"num_mtp_layers\": 1", members), 0.3);
     NamedTensor *copy = hf_named(u.file, "model.layers.2.shared_head.head.weight");

@@ -66,7 +66,7 @@ static Error *adjust(HfReading *r)
                  .has_weight = true,
                  .has_bias = true };
     SparseAttention *s = NEW(r->arena, SparseAttention);
-    *s = (SparseAttention){ o->index_n_heads, o->index_head_dim, o->index_topk, n };
+    *s = (SparseAttention){ o->index_n_heads, o->index_head_dim, o->index_topk, n, 0 };
     r->d->sparse = s;
     return NULL;
 }

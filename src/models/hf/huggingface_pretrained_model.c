@@ -10,7 +10,7 @@ typedef struct Settings {
     int model_type;
     const char *model_name, *prediction_key, *huggingface_prediction_subscription_key, *sample_key;
     const Yaml *model_args, *kwargs;
-    double multi_token_weight;
+    double multi_token_weight, index_loss;
 } Settings;
 
 static Error *add_ahead(Arena *a, const HfModel *hf, double weight, Decoder *d)
@@ -25,8 +25,20 @@ static Error *add_ahead(Arena *a, const HfModel *hf, double weight, Decoder *d)
     return NULL;
 }
 
-Error *hf_model_ahead_new(Arena *a, const char *name, const char *sample_key,
-                          const char *prediction_key, double weight, Model **out)
+static Error *train_indexers(Arena *a, const HfModel *hf, double weight, Decoder *d)
+{
+    if (!d->sparse)
+        return error_new("%s: index_loss %g: no attention of this model has an indexer; it must "
+                         "be 0",
+                         hf->folder, weight);
+    SparseAttention *s = arena_copy(a, d->sparse, sizeof *s);
+    s->index_loss = weight;
+    d->sparse = s;
+    return NULL;
+}
+
+Error *hf_model_trained_new(Arena *a, const char *name, const char *sample_key,
+                            const char *prediction_key, const HfTraining *t, Model **out)
 {
     HfModel *hf = NEW(a, HfModel);
     const char *folder;
@@ -38,7 +50,8 @@ Error *hf_model_ahead_new(Arena *a, const char *name, const char *sample_key,
                  hf->family->class_name);
     d->sample_key = sample_key;
     d->prediction_key = prediction_key;
-    if (weight > 0) TRY(add_ahead(a, hf, weight, d));
+    if (t->multi_token_weight > 0) TRY(add_ahead(a, hf, t->multi_token_weight, d));
+    if (t->index_loss > 0) TRY(train_indexers(a, hf, t->index_loss, d));
     hf->decoder = d;
     *out = decoder_new(a, d);
     (*out)->hf = hf;
@@ -48,7 +61,7 @@ Error *hf_model_ahead_new(Arena *a, const char *name, const char *sample_key,
 Error *hf_model_new(Arena *a, const char *name, const char *sample_key, const char *prediction_key,
                     Model **out)
 {
-    return hf_model_ahead_new(a, name, sample_key, prediction_key, 0, out);
+    return hf_model_trained_new(a, name, sample_key, prediction_key, &(HfTraining){ 0 }, out);
 }
 
 static bool is_empty(const Yaml *y)
@@ -76,9 +89,10 @@ static Error *check(const void *settings)
 static Error *build(Builder *b, const void *settings, void **out)
 {
     const Settings *s = settings;
+    const HfTraining t = { s->multi_token_weight, s->index_loss };
     Model *m = NULL;
-    TRY(hf_model_ahead_new(builder_arena(b), s->model_name, s->sample_key, s->prediction_key,
-                           s->multi_token_weight, &m));
+    TRY(hf_model_trained_new(builder_arena(b), s->model_name, s->sample_key, s->prediction_key, &t,
+                             &m));
     *out = m;
     return NULL;
 }
@@ -94,6 +108,7 @@ static const Field fields[] = {
     FIELD_ANY(Settings, model_args, "null", "for the Python class: null or empty"),
     FIELD_ANY(Settings, kwargs, "null", "for the Python class: null or empty"),
     FIELD_FLOAT(Settings, multi_token_weight, "0.0", 0, INFINITY, "of the losses of the tokens after the next one, which further blocks of the folder predict (num_nextn_predict_layers); 0: these blocks are neither trained nor exported"),
+    FIELD_FLOAT(Settings, index_loss, "0.0", 0, INFINITY, "weight of the loss that trains indexers of sparse attention; 0: they stay as they are"),
     { 0 },
 };
 /* clang-format on */

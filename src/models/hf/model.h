@@ -7,8 +7,15 @@
  * a program is made, unless an initializer is set. */
 Error *hf_model_new(Arena *a, const char *name, const char *sample_key, const char *prediction_key,
                     Model **out);
-/* The same with the blocks for later tokens that the folder has, whose losses count by `weight` in
- * training. An error: config.json has none. */
-Error *hf_model_ahead_new(Arena *a, const char *name, const char *sample_key,
-                          const char *prediction_key, double weight, Model **out);
+
+/* What is trained that config.json has no word for. */
+typedef struct HfTraining {
+    double multi_token_weight; /* of the losses of the blocks for later tokens that the folder has;
+                                  0: these blocks are left out */
+    double index_loss;         /* of indexers of sparse attention; 0: they are not trained */
+} HfTraining;
+
+/* The same with that. An error: the folder has no such blocks, or no indexers. */
+Error *hf_model_trained_new(Arena *a, const char *name, const char *sample_key,
+                            const char *prediction_key, const HfTraining *t, Model **out);
 #endif
