@@ -70,11 +70,13 @@ static double sum_scores(const float *score, int64_t n)
     float most = score[0];
     double sum = 0;
     for (int64_t i = 1; i < n; i++) most = score[i] > most ? score[i] : most;
-    for (int64_t i = 0; i < n; i += LANES) {
+    int64_t i = 0;
+    do {
         const int64_t left = n - i < LANES ? n - i : LANES;
         const Vec e = vec_exp(vec_load_n(score + i, left) - vec_set(most));
         sum += (double)vec_sum(vec_keep_first(e, left));
-    }
+        i += LANES;
+    } while (i < n);
     return (double)most + log(sum);
 }
 
