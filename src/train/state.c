@@ -103,9 +103,12 @@ static bool is_averaged(const ParamStore *s, const char *name)
 {
     char average[512];
     if (!str_starts(str_of(name), "app.model.")) return false;
-    const int n = snprintf(average, sizeof average, AVERAGE "%s", name + strlen("app.model."));
-    const Stored *x = n < (int)sizeof average ? store_find(s, average) : NULL;
-    return x && x->kind == VALUE_PARAM;
+    name += strlen("app.model.");
+    const int n = snprintf(average, sizeof average, AVERAGE "%s", name);
+    if (n >= (int)sizeof average) return false;
+    const Stored *x = store_find(s, average);
+    return (x && x->kind == VALUE_PARAM) ||
+           (map_has(s->elsewhere, str_of(average)) && !map_has(s->elsewhere, str_of(name)));
 }
 
 /* Whether only other programs of the model have the parameter. */
@@ -135,8 +138,8 @@ static Error *check(Arena *a, const ParamStore *s, CheckpointReader *r, const St
     if (n) memcpy(all, state, sizeof *all * (size_t)n);
     for (int64_t i = 0; i < s->elsewhere->n; i++) {
         const MapEntry *e = &s->elsewhere->entry[i];
-        const char *name = arena_printf(a, "app.model.%.*s", (int)e->key.len, e->key.ptr);
-        if (wanted(name)) all[n++] = state_tensor(name, e->value);
+        const char *name = param_name(a, arena_printf(a, "%.*s", (int)e->key.len, e->key.ptr));
+        if (wanted(name) || wanted == is_of_model) all[n++] = state_tensor(name, e->value);
     }
     const Names names = { s, wanted };
     return checkpoint_check(r, all, n, must_fit, &names);
