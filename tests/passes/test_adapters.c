@@ -4,6 +4,7 @@
 #include "exec/schedule.h"
 #include "layouts/layout.h"
 #include "models/adapter_names.h"
+#include "models/families.h"
 #include "models/model.h"
 #include "ops/grouped_linear.h"
 #include "passes/adapters.h"
@@ -178,6 +179,21 @@ TEST(adapters_on_ranks_equal_one)
                                          .edit = adapt,
                                          .compute = BF16 },
                            3e-2);
+}
+
+/* Of Jamba: what is not trained has gradients beside those that are asked for. */
+TEST(adapters_of_selective_scans_are_trained_in_bf16)
+{
+    Arena *a = arena_new();
+    const Decoder d = tiny_family_of(a, "JambaAttentionDecoderLayer");
+    layout_equals_one_rank((LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                         .data_parallel.stage = ZERO_PARAMETERS,
+                                         .decoder = &d,
+                                         .vocabulary = (int)d.vocab_size,
+                                         .edit = adapt,
+                                         .compute = BF16 },
+                           3e-2);
+    arena_free(a);
 }
 
 /* A rank of a pipeline that has every second parameter, and other ranks the rest; with an adapter
