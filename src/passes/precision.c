@@ -85,9 +85,8 @@ static Dtype choose(const Mixer *m, const Node *n, int k)
     if (m->wide && !n->op->dtypes) return F32;
     if (v->grad_of) return gradient_dtype(v->grad_of);
     if (n->op->dtypes) {
-        Dtype t[MAX_DIMS] = { F32, F32, F32, F32, F32, F32 };
-        CHECK(n->n_out <= MAX_DIMS);
-        t[0] = m->compute;
+        Dtype *t = NEW_N(m->g->arena, Dtype, n->n_out);
+        for (int i = 0; i < n->n_out; i++) t[i] = i ? F32 : m->compute;
         n->op->dtypes(n, t);
         return t[k];
     }

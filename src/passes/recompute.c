@@ -1,6 +1,7 @@
 /* recompute.c - activation checkpointing as a rewrite: a block's forward nodes are cloned in front
  * of its first backward node, and the backward nodes read the clones. Only what enters a block
- * stays alive. Random ops use counters, so a clone draws the same mask. */
+ * stays alive. Random ops use counters, so a clone draws the same mask. What writes in place, as
+ * the largest logits of a step, has done so. */
 #include "passes/recompute.h"
 #include "graph/op.h"
 #include <string.h>
@@ -20,6 +21,13 @@ static bool is_saved(const Recompute *r, const Node *n, int *n_products)
     const bool is_product = n->op->flags & OP_MATMUL;
     if (is_product) ++*n_products;
     return n->op->flags & r->save && (!is_product || *n_products % 2 == 1);
+}
+
+static bool writes_in_place(const Node *n)
+{
+    for (int k = 0; k < n->n_out; k++)
+        if (n->out[k]->kind != VALUE_RESULT) return true;
+    return false;
 }
 
 static bool is_backward(const Node *n)
@@ -47,7 +55,8 @@ static void clone_block(Recomputer *r, int block)
     int n_products = 0;
     for (int64_t i = 0; i < r->n_old; i++) {
         Node *n = r->old[i];
-        if (n->phase != FORWARD || n->block != block || is_saved(r->settings, n, &n_products))
+        if (n->phase != FORWARD || n->block != block || writes_in_place(n) ||
+            is_saved(r->settings, n, &n_products))
             continue;
         Node *c = graph_copy_node(r->g, n);
         c->phase = BACKWARD_INPUT;

@@ -9,14 +9,32 @@
 #include "passes/shard_parts.h"
 #include <string.h>
 
+/* Axes that other inputs are split over, and stay so, in dimensions of the first. */
+static unsigned axes_beside(const Node *n)
+{
+    unsigned axes = 0;
+    for (int k = 1; k < n->n_in && !(n->op->flags & OP_ROWS); k++)
+        for (int d = 0; d < n->in[k]->n_dims; d++) {
+            const DimRef *ref = &n->dims->in[k].dim[d];
+            const uint8_t *mesh = n->in[k]->dim[d].mesh;
+            if (!ref->n || n->dims->whole[ref->slot[0]]) continue;
+            if (!dims_uses(&n->dims->in[0], ref->slot[0])) continue;
+            for (int i = 0; i < MAX_MESH_AXES && mesh[i]; i++) axes |= 1u << mesh[i];
+        }
+    return axes;
+}
+
 /* What may stay outstanding in the inputs of a node. Sums are added up before they are settled
  * where nobody else needs them: the gradients of the products that share an input. A residual
- * stream, which others read, too, is settled at once and stays split. */
+ * stream, which others read, too, is settled at once and stays split. Where numbers beside the only
+ * input that may owe a sum are those of other tokens on each rank, it is settled to these tokens.
+ */
 static unsigned allowed_partial(const Sharder *s, const Node *n)
 {
     unsigned all = ~0u;
     if (!(n->op->flags & OP_LINEAR) || n->op->flags & OP_MATMUL || !n->n_in) return 0;
-    if (!(n->op->flags & OP_SUM)) return n->in[0]->reduce == REDUCE_SUM ? n->in[0]->partial : 0;
+    if (!(n->op->flags & OP_SUM))
+        return n->in[0]->reduce == REDUCE_SUM ? n->in[0]->partial & ~axes_beside(n) : 0;
     for (int k = 0; k < n->n_in; k++) {
         const Value *v = n->in[k];
         bool is_shared = v->id < s->n_values && s->uses[v->id] > 1;

@@ -103,9 +103,12 @@ static bool is_averaged(const ParamStore *s, const char *name)
 {
     char average[512];
     if (!str_starts(str_of(name), "app.model.")) return false;
-    const int n = snprintf(average, sizeof average, AVERAGE "%s", name + strlen("app.model."));
-    const Stored *x = n < (int)sizeof average ? store_find(s, average) : NULL;
-    return x && x->kind == VALUE_PARAM;
+    name += strlen("app.model.");
+    const int n = snprintf(average, sizeof average, AVERAGE "%s", name);
+    if (n >= (int)sizeof average) return false;
+    const Stored *x = store_find(s, average);
+    return (x && x->kind == VALUE_PARAM) ||
+           (map_has(s->elsewhere, str_of(average)) && !map_has(s->elsewhere, str_of(name)));
 }
 
 /* Whether only other programs of the model have the parameter. */
@@ -127,16 +130,32 @@ static bool must_fit(const void *ctx, const char *name)
            !is_left_out(n->store, name);
 }
 
+/* Adapters begin anew over the parameters of a model that had none. */
+static bool has_adapters(const CheckpointReader *r)
+{
+    for (int64_t i = 0; i < r->n_entries; i++)
+        if (parameter_is_adapter(r->entry[i].name)) return true;
+    return false;
+}
+
+static bool takes_adapters(const CheckpointReader *r, bool (*wanted)(const char *name))
+{
+    return wanted != is_of_model || has_adapters(r);
+}
+
 /* The state of this rank, and after it what the others have of the model. */
 static Error *check(Arena *a, const ParamStore *s, CheckpointReader *r, const StateTensor *state,
                     int64_t n, bool (*wanted)(const char *name))
 {
+    const bool with_adapters = takes_adapters(r, wanted);
     StateTensor *all = NEW_N(a, StateTensor, n + s->elsewhere->n);
     if (n) memcpy(all, state, sizeof *all * (size_t)n);
     for (int64_t i = 0; i < s->elsewhere->n; i++) {
         const MapEntry *e = &s->elsewhere->entry[i];
-        const char *name = arena_printf(a, "app.model.%.*s", (int)e->key.len, e->key.ptr);
-        if (wanted(name)) all[n++] = state_tensor(name, e->value);
+        const char *name = param_name(a, arena_printf(a, "%.*s", (int)e->key.len, e->key.ptr));
+        if ((wanted(name) || wanted == is_of_model) &&
+            (with_adapters || !parameter_is_adapter(name)))
+            all[n++] = state_tensor(name, e->value);
     }
     const Names names = { s, wanted };
     return checkpoint_check(r, all, n, must_fit, &names);
@@ -148,14 +167,6 @@ static Error *load(Arena *a, const ParamStore *s, CheckpointReader *r, Comm *com
 {
     TRY(ranks_agree(comm, check(a, s, r, state, n, wanted)));
     return checkpoint_load_shared(r, state, n, comm);
-}
-
-/* Adapters begin anew over the parameters of a model that had none. */
-static bool has_adapters(const CheckpointReader *r)
-{
-    for (int64_t i = 0; i < r->n_entries; i++)
-        if (parameter_is_adapter(r->entry[i].name)) return true;
-    return false;
 }
 
 /* What is read of a checkpoint, with names of its own. */
@@ -170,11 +181,6 @@ static StateTensor *wanted_state(Arena *a, const ParamStore *s, bool (*wanted)(c
             (with_adapters || !parameter_is_adapter(state[i].name)))
             state[(*n)++] = state[i];
     return state;
-}
-
-static bool takes_adapters(const CheckpointReader *r, bool (*wanted)(const char *name))
-{
-    return wanted != is_of_model || has_adapters(r);
 }
 
 /* Where the numbers that were read go to. */
@@ -281,7 +287,7 @@ static Error *open_hf(Arena *a, const ParamStore *s, const HfModel *m, Checkpoin
         const MapEntry *e = &s->elsewhere->entry[i];
         const Tensor *t = e->value;
         const char *name = arena_string_n(a, e->key.ptr, e->key.len);
-        param[n++] = whole_entry(name, t);
+        if (!parameter_is_adapter(name)) param[n++] = whole_entry(name, t);
     }
     return hf_weights_open(a, m, param, n, out);
 }

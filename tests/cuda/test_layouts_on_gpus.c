@@ -74,6 +74,39 @@ TEST(gpus_of_a_pipeline_equal_one)
                            near);
 }
 
+/* Several stages per rank, with blocks for later tokens on stages of their own: streams and
+ * gradients of both the head and these blocks travel between stages. */
+TEST(gpus_of_a_pipeline_with_tokens_ahead_equal_one)
+{
+    static const struct {
+        const char *schedule;
+        int blocks, per_rank;
+        int64_t shards;
+    } c[] = { { "Interleaved1F1B", 2, 2, 1 }, { "ZBVZeroBubble", 4, 2, 2 } };
+    on_gpus();
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+        const MultiToken ahead = { .depth = 2, .weight = 0.7, .behind_norm = i % 2 };
+        DecoderLayer *layer = NEW_N(a, DecoderLayer, c[i].blocks + ahead.depth);
+        for (int64_t k = 0; k < c[i].blocks + ahead.depth; k++) layer[k] = d.layer[d.n_layer - 1];
+        d.layer = layer;
+        d.n_layer = c[i].blocks;
+        d.multi_token = &ahead;
+        layout_equals_one_rank((LayoutCase){ .size[MESH_PP] = 2,
+                                             .size[MESH_DP_SHARD] = c[i].shards,
+                                             .data_parallel.stage = ZERO_PARAMETERS,
+                                             .decoder = &d,
+                                             .vocabulary = (int)d.vocab_size,
+                                             .schedule = c[i].schedule,
+                                             .per_rank = c[i].per_rank,
+                                             .accumulation = 4,
+                                             .compute = F32 },
+                               near);
+    }
+    arena_free(a);
+}
+
 TEST(gpus_that_share_experts_equal_one)
 {
     static const Moe moe = { .n_experts = 4,

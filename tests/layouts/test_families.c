@@ -388,6 +388,23 @@ TEST(mixtures_with_shortcuts_learn_on_ranks_what_they_learn_on_one)
     arena_free(a);
 }
 
+/* Without norms in front of it a mixture reads embeddings while ranks of tp still owe their sum,
+ * and tokens that come back as they are are split as the choice of experts is. */
+TEST(mixtures_that_read_embeddings_learn_on_ranks_what_they_learn_on_one)
+{
+    Arena *a = arena_new();
+    Model *m;
+    assert_no_error(decoder_model(
+        a,
+        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
+        "n_layer: 2, n_embd: 16, n_head_q: 4, n_head_kv: 2, ffn_hidden: 24, rope: {}, residual: "
+        "two_norms, norm_in_front: false, norm_behind: true, layers: [{sparse: true}], mixture: "
+        "{n_experts: 4, zero_experts: 2, top_k: 2, hidden: 8}",
+        &m));
+    check_family(decoder_of(m));
+    arena_free(a);
+}
+
 static const Norm linear_norm = { .type = NORM_RMS, .width = 6, .eps = 1e-6, .has_weight = true };
 
 static const LinearAttention delta_net = { .key_heads = 2,

@@ -1,7 +1,10 @@
 /* test_adapters.c - low-rank adapters: what they add, what is trained, and what merging gives. */
+#include "../models/hf_folder.h"
+#include "../models/hf_unwritten.h"
 #include "exec/schedule.h"
 #include "layouts/layout.h"
 #include "models/adapter_names.h"
+#include "models/families.h"
 #include "models/model.h"
 #include "ops/grouped_linear.h"
 #include "passes/adapters.h"
@@ -9,6 +12,7 @@
 #include "passes/tiny_model.h"
 #include "train/kept_params.h"
 #include "train/merge_adapters.h"
+#include "train/state.h"
 #include <math.h>
 #include <string.h>
 
@@ -175,4 +179,75 @@ TEST(adapters_on_ranks_equal_one)
                                          .edit = adapt,
                                          .compute = BF16 },
                            3e-2);
+}
+
+/* Of Jamba: what is not trained has gradients beside those that are asked for. */
+TEST(adapters_of_selective_scans_are_trained_in_bf16)
+{
+    Arena *a = arena_new();
+    const Decoder d = tiny_family_of(a, "JambaAttentionDecoderLayer");
+    layout_equals_one_rank((LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                         .data_parallel.stage = ZERO_PARAMETERS,
+                                         .decoder = &d,
+                                         .vocabulary = (int)d.vocab_size,
+                                         .edit = adapt,
+                                         .compute = BF16 },
+                           3e-2);
+    arena_free(a);
+}
+
+/* A rank of a pipeline that has every second parameter, and other ranks the rest; with an adapter
+ * of each. */
+static ParamStore *part_of(Arena *a, Device *d, const HfUnwritten *u)
+{
+    Graph *g[] = { graph_new(a), graph_new(a) };
+    ParamStore *s = store_new(d);
+    for (int64_t i = 0; i < u->n; i++) {
+        const Tensor *t = &u->param[i].tensor;
+        Dim dim[MAX_DIMS] = { 0 };
+        for (int k = 0; k < t->n_dims; k++) dim[k].size = t->size[k];
+        graph_param(g[i % 2], u->param[i].name, t->n_dims, dim);
+        graph_param(g[i % 2], adapter_name(a, u->param[i].name, ADAPTER_A), 1,
+                    &(const Dim){ .size = 4 });
+    }
+    g[0]->elsewhere = g[1]->value;
+    g[0]->n_elsewhere = g[1]->n_values;
+    assert_no_error(store_add(s, g[0]));
+    assert_no_error(store_allocate(s));
+    return s;
+}
+
+static void check_weights(const ParamStore *s, const HfUnwritten *u)
+{
+    for (int64_t i = 0; i < u->n; i += 2) {
+        const Tensor *x = &store_find(s, u->param[i].name)->tensor, *y = &u->param[i].tensor;
+        for (int64_t k = 0; k < tensor_count(y); k++)
+            assert_true(dtype_get(x->dtype, x->data, k) == dtype_get(y->dtype, y->data, k));
+    }
+}
+
+/* Neither has adapters, of this rank's parameters or of others'. */
+TEST(stages_begin_adapters_over_a_folder_and_over_a_checkpoint)
+{
+    Arena *a = arena_new();
+    Device *d = cpu_device_new(1);
+    HfUnwritten u = hf_unwritten(a, hf_llama);
+    const char *path = path_join(a, test_folder(), "saved");
+    StateTensor *state = NEW_N(a, StateTensor, u.n);
+    for (int64_t i = 0; i < u.n; i++) {
+        state[i].name = arena_printf(a, "app.model.%s", u.param[i].name);
+        state[i].part = u.param[i].tensor;
+        memcpy(state[i].whole, state[i].part.size, sizeof state[i].whole);
+    }
+    assert_no_error(checkpoint_save(path, state, u.n, "{}"));
+    hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    ParamStore *from_folder = part_of(a, d, &u), *from_checkpoint = part_of(a, d, &u);
+    assert_no_error(state_load_hf(from_folder, u.model->hf));
+    assert_no_error(state_load(from_checkpoint, path, NULL, false, NULL));
+    check_weights(from_folder, &u);
+    check_weights(from_checkpoint, &u);
+    store_free(from_folder);
+    store_free(from_checkpoint);
+    d->free(d);
+    arena_free(a);
 }

@@ -93,41 +93,66 @@ TEST(evaluations_read_the_averages_where_asked)
     assert_true(last_evaluation("some", some) != loss);
 }
 
-static ParamStore *store_of(Arena *a, Device *d, bool is_average)
+enum { BLOCKS = 2, WIDTH = 4 };
+
+static const char *weight_of(Arena *a, const char *prefix, int block)
 {
-    Graph *g = graph_new(a);
-    const Dim four = { .size = 4 };
+    return arena_printf(a, "%sh.%d.w", prefix, block);
+}
+
+/* Of a training, or of averages: those of the first `n` blocks, where other ranks of a pipeline
+ * have the rest. */
+static ParamStore *store_of(Arena *a, Device *d, bool is_average, int n)
+{
+    Graph *g = graph_new(a), *other = graph_new(a);
+    const Dim four = { .size = WIDTH };
     ParamStore *s = store_new(d);
-    if (is_average) {
-        graph_param(g, AVERAGE "h.0.w", 1, &four);
-    } else {
-        graph_param(g, "h.0.w", 1, &four);
-        graph_state(g, AVERAGE "h.0.w", F32, 1, &four);
+    for (int i = 0; i < BLOCKS; i++) {
+        graph_param(i < n ? g : other, weight_of(a, is_average ? AVERAGE : "", i), 1, &four);
+        if (!is_average) graph_state(g, weight_of(a, AVERAGE, i), F32, 1, &four);
     }
+    g->elsewhere = other->value;
+    g->n_elsewhere = other->n_values;
     assert_no_error(store_add(s, g));
     assert_no_error(store_allocate(s));
     return s;
 }
 
+static float *numbers_of(Arena *a, const ParamStore *s, const char *prefix, int block)
+{
+    return store_find(s, weight_of(a, prefix, block))->tensor.data;
+}
+
+/* Parameter j of block i is 4 i + j, and its average 10 more. */
+static const char *save_training(Arena *a, Device *d)
+{
+    ParamStore *s = store_of(a, d, false, BLOCKS);
+    const char *path = path_join(a, test_folder(), "saved");
+    float steps = 3;
+    int64_t n;
+    for (int i = 0; i < BLOCKS * WIDTH; i++) {
+        numbers_of(a, s, "", i / WIDTH)[i % WIDTH] = (float)i;
+        numbers_of(a, s, AVERAGE, i / WIDTH)[i % WIDTH] = (float)(10 + i);
+    }
+    StateTensor *state = state_of_store(a, s, true, &steps, &n);
+    assert_no_error(checkpoint_save(path, state, n, "{}"));
+    store_free(s);
+    return path;
+}
+
+/* Also where other ranks of a pipeline have some of them. */
 TEST(averages_are_read_from_a_checkpoint_of_the_training)
 {
     Arena *a = arena_new();
     Device *d = cpu_device_new(1);
-    ParamStore *trained = store_of(a, d, false), *read = store_of(a, d, true);
-    const char *path = path_join(a, test_folder(), "saved");
-    float steps = 3;
-    int64_t n;
-    for (int i = 0; i < 4; i++) {
-        ((float *)store_find(trained, "h.0.w")->tensor.data)[i] = (float)i;
-        ((float *)store_find(trained, AVERAGE "h.0.w")->tensor.data)[i] = (float)(10 + i);
+    const char *path = save_training(a, d);
+    for (int n = BLOCKS; n > 0; n--) {
+        ParamStore *read = store_of(a, d, true, n);
+        assert_no_error(state_load(read, path, NULL, false, NULL));
+        for (int i = 0; i < n * WIDTH; i++)
+            assert_true(numbers_of(a, read, AVERAGE, i / WIDTH)[i % WIDTH] == (float)(10 + i));
+        store_free(read);
     }
-    StateTensor *state = state_of_store(a, trained, true, &steps, &n);
-    assert_no_error(checkpoint_save(path, state, n, "{}"));
-    assert_no_error(state_load(read, path, NULL, false, NULL));
-    for (int i = 0; i < 4; i++)
-        assert_true(((float *)store_find(read, AVERAGE "h.0.w")->tensor.data)[i] == 10 + i);
-    store_free(trained);
-    store_free(read);
     d->free(d);
     arena_free(a);
 }

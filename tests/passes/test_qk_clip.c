@@ -296,6 +296,19 @@ TEST(clipping_on_ranks_of_a_pipeline_equals_one)
                                           .schedule = "DualPipeV" });
 }
 
+/* Once per step, though logits are computed again. */
+TEST(clipping_is_the_same_where_blocks_are_computed_again)
+{
+    Arena *a = arena_new();
+    LayoutCase l = { .llama_like = true, .accumulation = 2, .edit = clip_all, .compute = F64 };
+    const LayoutResult kept = layout_run(a, &l);
+    for (l.recompute_every = 1; l.recompute_every <= 2; l.recompute_every++) {
+        const LayoutResult again = layout_run(a, &l);
+        assert_true(layout_difference(&kept, &again) < 1e-12);
+    }
+    arena_free(a);
+}
+
 /* ---- what cannot be clipped ---- */
 
 static void freeze_queries(Model *m)
