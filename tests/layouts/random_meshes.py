@@ -97,7 +97,7 @@ def draw_model(r):
     if r.random() < 0.2:
         model |= dict(dropout=0.1, attention_dropout=r.choice([0.0, 0.1]))
     if r.random() < 0.15:
-        model["multi_token"] = dict(depth=r.choice([1, 2]), weight=0.5)
+        model |= dict(multi_token=dict(depth=r.choice([1, 2]), weight=0.5), head_norm=True)
     layers = draw_mixer(r, model)
     if model["n_head_kv"] % 2 == 0 and "latent" not in model and r.random() < 0.15:
         model["differential"] = {}
