@@ -247,6 +247,19 @@ void dim_divide(Dim *d, MeshAxis axis)
     d->mesh[n] = (uint8_t)axis;
 }
 
+void dim_divide_over(Dim *d, unsigned axes)
+{
+    for (MeshAxis m = MESH_PP; m < MESH_N_AXES; m++)
+        if (axes >> m & 1) dim_divide(d, m);
+}
+
+unsigned dim_inner_axes(const Dim *d)
+{
+    unsigned axes = 0;
+    for (int i = 1; i < n_axes(d); i++) axes |= 1u << d->mesh[i];
+    return axes;
+}
+
 int64_t dim_parts(const Dim *d, const Mesh *mesh)
 {
     int64_t n = 1;

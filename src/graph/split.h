@@ -23,6 +23,11 @@ Error *split_verify_value(const Value *v, const Mesh *mesh);
  * its innermost. */
 void dim_join(Dim *d, unsigned axes);
 void dim_divide(Dim *d, MeshAxis axis);
+/* The same with several at once, in the order of the mesh. */
+void dim_divide_over(Dim *d, unsigned axes);
+/* All axes but the outermost. A part along that one is divided by all of these at once, so that
+ * where padding is, rows of a few of them do not lie together. */
+unsigned dim_inner_axes(const Dim *d);
 /* Every rank holds the same part of both. */
 bool dim_is_split_as(const Dim *a, const Dim *b);
 /* Into how many parts a dimension is split. */

@@ -83,19 +83,33 @@ Dtype collective_wire(const Node *n)
     return (Dtype)((const Along *)n->attrs)->wire;
 }
 
-Value *slice(Graph *g, Value *x, int dim, MeshAxis axis)
+Value *slice(Graph *g, Value *x, int dim, unsigned axes)
 {
-    Value *y = append(g, &op_slice, x, dim, 1u << axis);
-    dim_divide(&y->dim[dim], axis);
+    Value *y = append(g, &op_slice, x, dim, axes);
+    dim_divide_over(&y->dim[dim], axes);
     return y;
 }
 
-Value *all_to_all(Graph *g, Value *x, int from, int to, MeshAxis axis)
+Value *slice_as(Graph *g, Value *x, int dim, const Dim *like)
+{
+    const unsigned inner = dim_inner_axes(like), axes[] = { 1u << like->mesh[0], inner };
+    const Source asked = g->source;
+    for (int i = 0; i < 2 && like->mesh[0] && axes[i]; i++) {
+        x = slice(graph_from(g, asked), x, dim, axes[i]);
+        x->dim[dim].layout = like->layout;
+        x->dim[dim].is_padded = like->is_padded;
+        x->dim[dim].granule = like->granule;
+    }
+    g->source = (Source){ 0 }; /* also where nothing is divided */
+    return x;
+}
+
+Value *all_to_all(Graph *g, Value *x, int from, int to, unsigned axes)
 {
     const Along a = { .dim = from, .to = to, .wire = (int)F32 };
-    Value *y = append_attrs(g, &op_all_to_all, x, &a, 1u << axis);
-    dim_join(&y->dim[from], 1u << axis);
-    dim_divide(&y->dim[to], axis);
+    Value *y = append_attrs(g, &op_all_to_all, x, &a, axes);
+    dim_join(&y->dim[from], axes);
+    dim_divide_over(&y->dim[to], axes);
     return y;
 }
 

@@ -20,12 +20,14 @@ Value *all_gather(Graph *g, Value *x, int dim, unsigned axes);
 /* Settles the sum that is outstanding over the axis; dimension `dim` is split over it from then on,
  * as its innermost axis. `wire` likewise, but the sum is not rounded. */
 Value *reduce_scatter(Graph *g, Value *x, int dim, MeshAxis axis, Dtype wire);
-/* Dimension `from`, whose innermost axis this is, becomes whole along it, and dimension `to` split
- * over it, as its innermost. */
-Value *all_to_all(Graph *g, Value *x, int from, int to, MeshAxis axis);
-/* This rank's part along one more axis; nothing is sent. */
+/* Dimension `from`, whose innermost axes these are, becomes whole along them, and dimension `to`
+ * split over them, as its innermost. */
+Value *all_to_all(Graph *g, Value *x, int from, int to, unsigned axes);
+/* This rank's part along further axes; nothing is sent. */
 extern const OpDef op_slice;
-Value *slice(Graph *g, Value *x, int dim, MeshAxis axis);
+Value *slice(Graph *g, Value *x, int dim, unsigned axes);
+/* This rank's part of a whole dimension where it is split as `like`. */
+Value *slice_as(Graph *g, Value *x, int dim, const Dim *like);
 
 /* Lists of values of one unit. whole[k] becomes home[k] without the split of dimension 0 over
  * `axes`, which are its innermost. */

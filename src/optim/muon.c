@@ -36,14 +36,28 @@ typedef struct Muon {
     const Settings *settings;
 } Muon;
 
-/* Axis by axis, the innermost first, as the parts lie. Of a stack of matrices each rank keeps its
- * own. */
+/* How the parts of a dimension come together: those of all inner axes at once, behind which their
+ * padding lies, then those of the outermost. */
+typedef struct Steps {
+    unsigned axes[2];
+    int n;
+} Steps;
+
+static Steps steps_of(const Dim *d)
+{
+    Steps s = { .n = 0 };
+    if (dim_inner_axes(d)) s.axes[s.n++] = dim_inner_axes(d);
+    if (d->mesh[0]) s.axes[s.n++] = 1u << d->mesh[0];
+    return s;
+}
+
+/* Of a stack of matrices each rank keeps its own. */
 static Value *gather_whole(Graph *g, Value *x)
 {
-    for (int d = x->n_dims - 2; d < x->n_dims; d++)
-        for (int i = MAX_MESH_AXES - 1; i >= 0; i--)
-            if (x->dim[d].mesh[i])
-                x = all_gather(graph_from(g, HERE), x, d, 1u << x->dim[d].mesh[i]);
+    for (int d = x->n_dims - 2; d < x->n_dims; d++) {
+        const Steps s = steps_of(&x->dim[d]);
+        for (int i = 0; i < s.n; i++) x = all_gather(graph_from(g, HERE), x, d, s.axes[i]);
+    }
     return x;
 }
 
@@ -58,10 +72,7 @@ static void lie_as(Dim *d, const Dim *like)
 static Value *take_part(Graph *g, Value *x, const Value *like)
 {
     for (int d = x->n_dims - 2; d < x->n_dims; d++)
-        for (int i = 0; i < MAX_MESH_AXES && like->dim[d].mesh[i]; i++) {
-            x = slice(graph_from(g, HERE), x, d, (MeshAxis)like->dim[d].mesh[i]);
-            lie_as(&x->dim[d], &like->dim[d]);
-        }
+        x = slice_as(graph_from(g, HERE), x, d, &like->dim[d]);
     return x;
 }
 
@@ -146,15 +157,14 @@ static bool is_like(const Value *x, const Value *y)
 static Value *give_each_one(Graph *g, Value *x, const Value *like)
 {
     unsigned left = axes_of(g);
-    for (int d = 0; d < 2; d++)
-        for (int i = MAX_MESH_AXES - 1; i >= 0; i--)
-            if (like->dim[d].mesh[i]) {
-                x = all_to_all(graph_from(g, HERE), x, d + 1, 0, (MeshAxis)like->dim[d].mesh[i]);
-                left &= ~(1u << like->dim[d].mesh[i]);
-            }
-    for (MeshAxis m = MESH_PP; m < MESH_N_AXES; m++)
-        if (left >> m & 1) x = slice(graph_from(g, HERE), x, 0, m);
-    return x;
+    for (int d = 0; d < 2; d++) {
+        const Steps s = steps_of(&like->dim[d]);
+        for (int i = 0; i < s.n; i++) {
+            x = all_to_all(graph_from(g, HERE), x, d + 1, 0, s.axes[i]);
+            left &= ~s.axes[i];
+        }
+    }
+    return left ? slice(graph_from(g, HERE), x, 0, left) : x;
 }
 
 /* The way back. */
@@ -162,12 +172,12 @@ static Value *take_back(Graph *g, Value *x, const Value *like)
 {
     unsigned copies = axes_of(g);
     for (int d = 0; d < 2; d++)
-        for (int i = 0; i < MAX_MESH_AXES; i++)
-            if (like->dim[d].mesh[i]) copies &= ~(1u << like->dim[d].mesh[i]);
+        for (int i = 0; i < steps_of(&like->dim[d]).n; i++)
+            copies &= ~steps_of(&like->dim[d]).axes[i];
     if (copies) x = all_gather(graph_from(g, HERE), x, 0, copies);
     for (int d = 1; d >= 0; d--)
-        for (int i = 0; i < MAX_MESH_AXES && like->dim[d].mesh[i]; i++) {
-            x = all_to_all(graph_from(g, HERE), x, 0, d + 1, (MeshAxis)like->dim[d].mesh[i]);
+        for (int i = steps_of(&like->dim[d]).n - 1; i >= 0; i--) {
+            x = all_to_all(graph_from(g, HERE), x, 0, d + 1, steps_of(&like->dim[d]).axes[i]);
             lie_as(&x->dim[d + 1], &like->dim[d]);
         }
     return x;

@@ -7,16 +7,6 @@
 #include "passes/data_parallel.h"
 #include <string.h>
 
-/* The part of a value that a rank has of the bias. */
-static Value *as_spread(Graph *g, Value *v, const Value *bias)
-{
-    for (int i = 0; i < MAX_MESH_AXES && bias->dim[0].mesh[i]; i++) {
-        v = slice(graph_from(g, HERE), v, 0, bias->dim[0].mesh[i]);
-        v->dim[0].is_padded = bias->dim[0].is_padded;
-    }
-    return v;
-}
-
 static void follow(Graph *g, const Mesh *mesh, Value *load, double rate)
 {
     Value *bias = moe_bias_of(g, load), *total = load;
@@ -24,7 +14,8 @@ static void follow(Graph *g, const Mesh *mesh, Value *load, double rate)
     g->phase = REDUCE;
     if (axes) reduce_list(graph_from(g, HERE), 1, &load, axes, &total);
     g->phase = UPDATE;
-    moe_shift(g, as_spread(g, moe_even(g, total, load, rate), bias), bias);
+    Value *even = moe_even(g, total, load, rate);
+    moe_shift(g, slice_as(graph_from(g, HERE), even, 0, &bias->dim[0]), bias);
 }
 
 static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)

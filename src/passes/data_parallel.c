@@ -62,8 +62,7 @@ typedef struct Work {
 
 static void divide(Value *v, unsigned axes)
 {
-    for (MeshAxis m = MESH_PP; m < MESH_N_AXES; m++)
-        if (axes >> m & 1) dim_divide(&v->dim[0], m);
+    dim_divide_over(&v->dim[0], axes);
     v->dim[0].is_padded = true;
 }
 

@@ -168,22 +168,10 @@ static void report(Graph *g, const Logits *l)
     graph_output(g, ATTENTION_LOGIT_MAX, norm_total(g, l->n, most, 0));
 }
 
-/* The part of row factors that a rank has of the parameter. */
-static Value *as_rows(Graph *g, Value *v, const Value *param)
-{
-    for (int i = 0; i < MAX_MESH_AXES && param->dim[0].mesh[i]; i++) {
-        v = slice(graph_from(g, HERE), v, 0, param->dim[0].mesh[i]);
-        v->dim[0].layout = param->dim[0].layout;
-        v->dim[0].is_padded = param->dim[0].is_padded;
-        v->dim[0].granule = param->dim[0].granule;
-    }
-    return v;
-}
-
 static void clip_rows(Graph *g, Value *logit, Value *param, const LogitClip *c)
 {
     Value *f = logit_factors(g, logit, param->dim[0].size, c);
-    scale_param_rows(g, param, as_rows(g, f, param));
+    scale_param_rows(g, param, slice_as(graph_from(g, HERE), f, 0, &param->dim[0]));
 }
 
 /* A weight and its bias, unless that is not trained. */

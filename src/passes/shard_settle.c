@@ -115,11 +115,11 @@ static Value *append(Graph *g, Move m, Value *v, int dim, int to, unsigned axes)
     case GATHER:
         return all_gather(graph_from(g, HERE), v, dim, axes);
     case EXCHANGE:
-        return all_to_all(graph_from(g, HERE), v, dim, to, axis);
+        return all_to_all(graph_from(g, HERE), v, dim, to, axes);
     case SLICE:
         break;
     }
-    return slice(graph_from(g, HERE), v, dim, axis);
+    return slice(graph_from(g, HERE), v, dim, axes);
 }
 
 /* `want` is that of the dimension to be divided. */

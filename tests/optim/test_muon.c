@@ -3,6 +3,8 @@
 #include "graph/op.h"
 #include "graph/split.h"
 #include "layouts/layout.h"
+#include "models/decoder.h"
+#include "models/decoder_model.h"
 #include "optim/made_optimizer.h"
 #include "passes/all_passes.h"
 #include "passes/optimize.h"
@@ -234,6 +236,29 @@ TEST(muon_under_tensor_parallelism_and_in_products_equals_one)
                                   .compute = F64 },
                     1e-8);
     equals_one_rank((LayoutCase){ .size[MESH_PP] = 2, .accumulation = 2, .compute = F64 }, 1e-8);
+}
+
+/* Of ten rows that a rank of tp has four others of cp and dp_shard have 3, 3, 3 and 1. */
+TEST(muon_on_rows_that_three_axes_divide_equals_one)
+{
+    static const char text[] = "sample_key: input_ids, prediction_key: logits, vocab_size: 13, "
+                               "sequence_length: 8, n_embd: 16, n_head_q: 2, n_head_kv: 2, "
+                               "head_width: 6, ffn_hidden: 20, rope: {}, n_layer: %d";
+    for (int n = 1; n <= 3; n++) {
+        Arena *a = arena_new();
+        Model *m;
+        assert_no_error(decoder_model(a, arena_printf(a, text, n), &m));
+        equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
+                                      .size[MESH_CP] = 2,
+                                      .size[MESH_DP_SHARD] = 2,
+                                      .sharding = { .tensor = true, .context = true },
+                                      .data_parallel.stage = ZERO_STATES,
+                                      .decoder = decoder_of(m),
+                                      .vocabulary = 13,
+                                      .compute = F64 },
+                        1e-8);
+        arena_free(a);
+    }
 }
 
 /* Copies alone, a rank more than there are like matrices, and groups of ranks in a group of copies.

@@ -271,6 +271,26 @@ TEST(clipping_under_tensor_and_context_parallelism_equals_one)
                                         .method = (ContextMethod)method } });
 }
 
+/* Of six rows that a rank of tp has, four others of cp and dp_shard have 2, 2, 2 and none. */
+TEST(clipping_of_rows_that_three_axes_divide_equals_one)
+{
+    Arena *a = arena_new();
+    Model *m;
+    assert_no_error(decoder_model(a,
+                                  "sample_key: input_ids, prediction_key: logits, vocab_size: 13, "
+                                  "sequence_length: 8, n_embd: 16, n_head_q: 2, n_head_kv: 2, "
+                                  "head_width: 6, ffn_hidden: 20, rope: {}, n_layer: 2",
+                                  &m));
+    clipped_equals_one_rank((LayoutCase){ .size[MESH_TP] = 2,
+                                          .size[MESH_CP] = 2,
+                                          .size[MESH_DP_SHARD] = 2,
+                                          .sharding = { .tensor = true, .context = true },
+                                          .data_parallel.stage = ZERO_PARAMETERS,
+                                          .decoder = decoder_of(m),
+                                          .vocabulary = 13 });
+    arena_free(a);
+}
+
 TEST(clipping_of_latent_attention_on_ranks_equals_one)
 {
     Arena *a = arena_new();
