@@ -175,14 +175,28 @@ static void add_gatherings(Work *w)
     }
 }
 
-/* What is made once per step comes first, so that a unit's parameters can be gathered together. */
+/* 0: it makes a copy of a parameter; 1: it makes something else once per step; 2: it runs with
+ * every microbatch. `copies` has the copies so far, by value. */
+static int place_of(const Node *n, bool *copies)
+{
+    if (n->phase != PREPARE) return 2;
+    if (!is_copy(n) || !(is_param(n->in[0]) || copies[n->in[0]->id])) return 1;
+    copies[n->out[0]->id] = true;
+    return 0;
+}
+
+/* What is made once per step comes first, and copies before whatever reads them, so that a unit's
+ * parameters can be gathered together. */
 static void move_prepare_up(Work *w)
 {
     Graph *g = w->g;
+    bool *copies = NEW_N(g->arena, bool, g->n_values);
+    int *place = NEW_N(g->arena, int, w->n_old);
     int64_t at = 0;
-    for (int prepare = 1; prepare >= 0; prepare--)
+    for (int64_t i = 0; i < w->n_old; i++) place[i] = place_of(w->old[i], copies);
+    for (int now = 0; now <= 2; now++)
         for (int64_t i = 0; i < w->n_old; i++)
-            if ((w->old[i]->phase == PREPARE) == prepare) g->node[at++] = w->old[i];
+            if (place[i] == now) g->node[at++] = w->old[i];
 }
 
 static Error *run(Graph *g, const Mesh *mesh, const void *settings)

@@ -63,6 +63,20 @@ TEST(ternary_weights_on_data_parallel_ranks_equal_one)
                                   .data_parallel.stage = ZERO_PARAMETERS });
 }
 
+/* What is rounded are copies, of which a unit's are gathered together; bf16 turns some numbers to a
+ * neighbour on the grid. */
+TEST(ternary_weights_in_bf16_are_gathered_on_data_parallel_ranks)
+{
+    for (int stage = ZERO_STATES; stage <= ZERO_PARAMETERS; stage++)
+        layout_equals_one_rank(
+            (LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                          .llama_like = true,
+                          .compute = BF16,
+                          .edit = make_ternary,
+                          .data_parallel = { .stage = (ZeroStage)stage, .blocks_per_unit = 2 } },
+            5e-2);
+}
+
 TEST(ternary_weights_under_tensor_and_context_parallelism_equal_one)
 {
     const Sharding tensor = { .tensor = true, .sequence = true },
