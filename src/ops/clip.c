@@ -1,7 +1,7 @@
 /* clip.c - max(-bound, min(bound, x)), as OLMo keeps queries, keys and values small. */
 #include "ops/clip.h"
 
-static const OpDef op_clip, op_clip_grad;
+static const OpDef op_clip_grad;
 
 static const Field attrs[] = {
     FIELD_FLOAT(Clip, bound, NULL, 0, INFINITY, "most that a result is away from 0",
@@ -38,7 +38,7 @@ static int grad_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-static const OpDef op_clip = {
+const OpDef op_clip = {
     .name = "clip",
     .doc = "max(-bound, min(bound, x))",
     .dims = "*->*",

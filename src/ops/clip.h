@@ -3,6 +3,8 @@
 #define OPS_CLIP_H
 #include "graph/op.h"
 
+extern const OpDef op_clip;
+
 /* x [*], from -bound to bound; what is further away has no gradient. */
 Value *clip(Graph *g, Value *x, double bound);
 

@@ -6,6 +6,7 @@
 #include "models/layers.h"
 #include "models/model.h"
 #include "models/parameter_pattern.h"
+#include "ops/clip.h"
 #include "ops/contract.h"
 #include "ops/elementwise.h"
 #include "ops/grouped_linear.h"
@@ -19,12 +20,19 @@ typedef struct Adapting {
     int64_t n_old, n_adapted;
 } Adapting;
 
+/* The weight of a product, which may be bounded while a model is trained. */
+static const Value *weight_of(const Node *n)
+{
+    const Value *v = n->in[1];
+    return v->kind == VALUE_RESULT && v->from->op == &op_clip ? v->from->in[0] : v;
+}
+
 /* A product with a weight as linear layers have it, or with one of those of experts. */
 static bool is_adapted(const Adapting *w, const Node *n)
 {
     const bool of_experts = n->op == &op_grouped_linear;
     if (!of_experts && (!(n->op->flags & OP_MATMUL) || n->n_in != 2 || n->n_out != 1)) return false;
-    const Value *weight = n->in[1];
+    const Value *weight = weight_of(n);
     if (weight->kind != VALUE_PARAM || !parameter_matches(w->s->parameters, weight)) return false;
     if (weight->is_frozen) return false; /* by the model: nothing flows back to it */
     return of_experts || (weight->n_dims == 2 && !strcmp(n->dims->text, "*k,nk->*n"));
@@ -54,7 +62,7 @@ static Value *product(Graph *g, const Node *of, Value *x, Value *weight)
 static void adapt(Adapting *w, const Node *n)
 {
     Graph *g = w->g;
-    const Value *weight = n->in[1];
+    const Value *weight = weight_of(n);
     const Dim rank = { .size = w->s->rank }, *rows = &weight->dim[weight->n_dims - 2],
               *columns = &weight->dim[weight->n_dims - 1];
     g->block = n->block;

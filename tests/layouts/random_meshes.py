@@ -105,7 +105,7 @@ def draw_norms(r, model, layers):
     """Where norms stand, and what they have."""
     residual, norm, mixture = model["residual"], model["norm"], model.get("mixture", {})
     if r.random() < 0.25 and not mixture.get("norm_behind"):
-        model |= dict(norm_behind=True, norm_in_front=residual in ("one_norm", "normed") or r.random() < 0.5)
+        model |= dict(norm_behind=True, norm_in_front=residual in ("one_norm", "normed", "norm_of_sum") or r.random() < 0.5)
     if r.random() < 0.15 and not mixture and any(not layer.get("linear") and not layer.get("conv") for layer in layers):
         model["norm_inside"] = True
         norm["eps"] = 1e-3  # a hidden layer may give next to nothing, too
@@ -203,6 +203,8 @@ def draw_rest(r, model):
     others = ("mixture", "latent", "linear_attention", "state_space", "selective_scan", "short_conv", "per_layer_embedding")
     if not any(key in model for key in others) and r.random() < 0.1:
         model["linear"] = "ternary"
+        model.pop("alternating_updates", None)
+        model.pop("laurel_rank", None)
 
 
 def draw_model(r):

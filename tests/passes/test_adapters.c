@@ -6,6 +6,8 @@
 #include "models/adapter_names.h"
 #include "models/families.h"
 #include "models/model.h"
+#include "ops/clip.h"
+#include "ops/contract.h"
 #include "ops/grouped_linear.h"
 #include "passes/adapters.h"
 #include "passes/all_passes.h"
@@ -135,6 +137,28 @@ TEST(adapters_of_experts_are_merged_each_with_its_own)
     program_free(p);
     store_free(store);
     device->free(device);
+    arena_free(a);
+}
+
+/* As some are while a model is trained, and not when it generates: both have the same parameters.
+ */
+TEST(bounded_weights_have_adapters_as_others_do)
+{
+    static const char *const all[] = { "*", NULL }, *const none[] = { NULL };
+    static const Adapters by = { 2, 6, all, none };
+    const Dim rows[] = { { .size = 4 }, { .size = 3 } },
+              weight[] = { { .size = 5 }, { .size = 3 } };
+    Arena *a = arena_new();
+    PassList passes = { .arena = a };
+    Graph *g = graph_new(a);
+    Value *w = graph_param(g, "W.weight", 2, weight);
+    graph_output(g, "y",
+                 contract(g, "*k,nk->*n", graph_input(g, "x", F32, 2, rows), clip(g, w, 1)));
+    passes_add(&passes, &pass_adapters, &by);
+    assert_no_error(passes_run(g, NULL, &passes, NULL));
+    assert_true(w->is_frozen);
+    assert_int_equal(graph_find(g, "W.lora_A.weight")->dim[1].size, 3);
+    assert_int_equal(graph_find(g, "W.lora_B.weight")->dim[0].size, 5);
     arena_free(a);
 }
 
