@@ -200,7 +200,7 @@ def draw_rest(r, model):
             layer["ffn_hidden"] = 72
     if r.random() < 0.2:
         model["document_key"] = "documents"
-    others = ("mixture", "latent", "linear_attention", "state_space", "selective_scan", "short_conv", "per_layer_embedding")
+    others = ("mixture", "latent", "linear_attention", "gated_recurrence", "state_space", "selective_scan", "short_conv", "per_layer_embedding")
     if not any(key in model for key in others) and r.random() < 0.1:
         model["linear"] = "ternary"
         model.pop("alternating_updates", None)
