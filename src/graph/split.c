@@ -253,6 +253,13 @@ void dim_divide_over(Dim *d, unsigned axes)
         if (axes >> m & 1) dim_divide(d, m);
 }
 
+void dim_lie_as(Dim *d, const Dim *like)
+{
+    d->layout = like->layout;
+    d->is_padded = like->is_padded;
+    d->granule = like->granule;
+}
+
 unsigned dim_inner_axes(const Dim *d)
 {
     unsigned axes = 0;

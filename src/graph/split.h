@@ -28,6 +28,8 @@ void dim_divide_over(Dim *d, unsigned axes);
 /* All axes but the outermost. A part along that one is divided by all of these at once, so that
  * where padding is, rows of a few of them do not lie together. */
 unsigned dim_inner_axes(const Dim *d);
+/* Padding, granules and layout are those of `like`. */
+void dim_lie_as(Dim *d, const Dim *like);
 /* Every rank holds the same part of both. */
 bool dim_is_split_as(const Dim *a, const Dim *b);
 /* Into how many parts a dimension is split. */

@@ -329,9 +329,10 @@ static const char *sizes(Arena *a, const Decoder *x, const Decoder *y)
     return e;
 }
 
-const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
+/* Positions, what stands around blocks, and all norms. */
+static const char *embeddings_and_norms(Arena *a, const Decoder *x, const Decoder *y)
 {
-    const char *e = sizes(a, x, y);
+    const char *e = NULL;
     if (!e) e = flag(a, "learned positions", x->learned_positions, y->learned_positions);
     if (!e)
         e = number(a, "unused positions", (double)x->unused_positions, (double)y->unused_positions);
@@ -355,6 +356,13 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e && x->qk_norm && x->layer[0].n_rope)
         e = flag(a, "norm of queries and keys before rope", x->qk_norm_before_rope,
                  y->qk_norm_before_rope);
+    return e;
+}
+
+/* What attention is like, and what stands in its place or beside it. */
+static const char *mixers(Arena *a, const Decoder *x, const Decoder *y)
+{
+    const char *e = NULL;
     if (!e && x->attention_gate != y->attention_gate)
         e = arena_printf(a, "gate of attention: %s instead of %s",
                          attention_gates[x->attention_gate], attention_gates[y->attention_gate]);
@@ -373,6 +381,13 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e)
         e = number(a, "rank beside attention (laurel)", (double)x->laurel_rank,
                    (double)y->laurel_rank);
+    return e;
+}
+
+/* Biases, activations, and numbers that others are multiplied with or bounded by. */
+static const char *biases_and_bounds(Arena *a, const Decoder *x, const Decoder *y)
+{
+    const char *e = NULL;
     if (!e) e = multipliers(a, decoder_multipliers(x), decoder_multipliers(y));
     if (!e) e = flag(a, "bias of queries, keys and values", x->qkv_bias, y->qkv_bias);
     if (!e) e = flag(a, "bias after attention", x->out_bias, y->out_bias);
@@ -396,6 +411,15 @@ const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = number(a, "scale of these slopes", x->alibi_scale, y->alibi_scale);
     if (!e) e = number(a, "bound of queries, keys and values", x->qkv_clip, y->qkv_clip);
     if (!e) e = number(a, "bound of logits", x->logit_cap, y->logit_cap);
+    return e;
+}
+
+const char *decoder_difference(Arena *a, const Decoder *x, const Decoder *y)
+{
+    const char *e = sizes(a, x, y);
+    if (!e) e = embeddings_and_norms(a, x, y);
+    if (!e) e = mixers(a, x, y);
+    if (!e) e = biases_and_bounds(a, x, y);
     if (!e) e = layers(a, x, y);
     return e ? e : mixtures(a, x->moe, y->moe);
 }

@@ -96,9 +96,7 @@ Value *slice_as(Graph *g, Value *x, int dim, const Dim *like)
     const Source asked = g->source;
     for (int i = 0; i < 2 && like->mesh[0] && axes[i]; i++) {
         x = slice(graph_from(g, asked), x, dim, axes[i]);
-        x->dim[dim].layout = like->layout;
-        x->dim[dim].is_padded = like->is_padded;
-        x->dim[dim].granule = like->granule;
+        dim_lie_as(&x->dim[dim], like);
     }
     g->source = (Source){ 0 }; /* also where nothing is divided */
     return x;

@@ -61,13 +61,6 @@ static Value *gather_whole(Graph *g, Value *x)
     return x;
 }
 
-static void lie_as(Dim *d, const Dim *like)
-{
-    d->layout = like->layout;
-    d->is_padded = like->is_padded;
-    d->granule = like->granule;
-}
-
 /* This rank's part of whole matrices. */
 static Value *take_part(Graph *g, Value *x, const Value *like)
 {
@@ -171,14 +164,14 @@ static Value *give_each_one(Graph *g, Value *x, const Value *like)
 static Value *take_back(Graph *g, Value *x, const Value *like)
 {
     unsigned copies = axes_of(g);
+    const Steps steps[] = { steps_of(&like->dim[0]), steps_of(&like->dim[1]) };
     for (int d = 0; d < 2; d++)
-        for (int i = 0; i < steps_of(&like->dim[d]).n; i++)
-            copies &= ~steps_of(&like->dim[d]).axes[i];
+        for (int i = 0; i < steps[d].n; i++) copies &= ~steps[d].axes[i];
     if (copies) x = all_gather(graph_from(g, HERE), x, 0, copies);
     for (int d = 1; d >= 0; d--)
-        for (int i = steps_of(&like->dim[d]).n - 1; i >= 0; i--) {
-            x = all_to_all(graph_from(g, HERE), x, 0, d + 1, steps_of(&like->dim[d]).axes[i]);
-            lie_as(&x->dim[d + 1], &like->dim[d]);
+        for (int i = steps[d].n - 1; i >= 0; i--) {
+            x = all_to_all(graph_from(g, HERE), x, 0, d + 1, steps[d].axes[i]);
+            dim_lie_as(&x->dim[d + 1], &like->dim[d]);
         }
     return x;
 }

@@ -18,19 +18,36 @@ enum {
     PARTS_SLICE_STEPS = 64,                 /* 24 KiB */
 };
 
-static const Machine machine = {
+static const Machine of_pairs = {
     .tile_rows = MR,
     .tile_columns = PANEL_ROWS,
     .lanes = AMX_STEPS,
     .pairs = true,
+    .parts = 1,
     .block_bytes = 448 << 10,
     .panel_block_bytes = 1536 << 10,
-    .parts = AMX_PARTS,
-    .parts_block_bytes = 576 << 10,
+    .longest_pass = 768,
     .most_columns = 384,
-    .parts_columns = 768,
     .good_rows = 768,
+    .good_columns = 256,
 };
+
+static const Machine of_parts = {
+    .tile_rows = MR,
+    .tile_columns = PANEL_ROWS,
+    .lanes = AMX_STEPS,
+    .parts = AMX_PARTS,
+    .block_bytes = 576 << 10,
+    .longest_pass = 192,
+    .most_columns = 768,
+    .good_rows = 768,
+    .good_columns = 512,
+};
+
+static const Machine *machine_of(const Product *p)
+{
+    return p->a.dtype == F32 ? &of_parts : &of_pairs;
+}
 
 /* A group's sums on their way to C: [rows][PANEL_ROWS]. */
 typedef struct Finished {

@@ -17,9 +17,18 @@ static const Machine machine = {
     .lanes = LANES,
     .pairs = DOT_PAIRS,
     .block_bytes = LANES == 8 ? 224 << 10 : 448 << 10,
+    .parts = 1,
+    .longest_pass = 768,
     .most_columns = 768,
     .good_rows = 384,
+    .good_columns = 256,
 };
+
+static const Machine *machine_of(const Product *p)
+{
+    (void)p;
+    return &machine;
+}
 
 /* The part of a thread's scratch that one task uses. */
 typedef struct Room {

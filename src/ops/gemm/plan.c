@@ -5,11 +5,7 @@
 #include "ops/gemm/plan.h"
 
 enum {
-    MAX_PASS = 768,
-    MAX_PASS_OF_PARTS = 192,
     MAX_SUM_ROWS = 768, /* of a task with sums of its own */
-    GOOD_COLUMNS = 256, /* of a task, to make packing A worth while */
-    GOOD_COLUMNS_OF_PARTS = 512,
     TASKS_PER_THREAD = 6,
     SMALL_RESULT = 2 * 256 * 256, /* elements of C below which k is split */
     PIECE_STEPS = 1024,
@@ -55,11 +51,9 @@ static int64_t even_columns(const Plan *plan, const Product *p, const Machine *m
 static void choose_tasks(Plan *plan, const Product *p, const Machine *machine, int n_threads)
 {
     int64_t wanted = n_threads == 1 ? 1 : parts(TASKS_PER_THREAD * n_threads, plan->n_pieces);
-    const int64_t fewest =
-        parts(p->n, plan->parts > 1 ? machine->parts_columns : machine->most_columns);
+    const int64_t fewest = parts(p->n, machine->most_columns);
     int64_t rows = most(1, least(parts(wanted, fewest), p->m / machine->good_rows));
-    const int64_t good = plan->parts > 1 ? GOOD_COLUMNS_OF_PARTS : GOOD_COLUMNS;
-    int64_t columns = most(fewest, least(parts(wanted, rows), p->n / good));
+    int64_t columns = most(fewest, least(parts(wanted, rows), p->n / machine->good_columns));
     if (plan->through_f32) rows = most(rows, parts(p->m, MAX_SUM_ROWS));
     if (rows * columns * plan->n_pieces < n_threads)
         columns =
@@ -73,24 +67,22 @@ static void choose_tasks(Plan *plan, const Product *p, const Machine *machine, i
 
 Plan plan_product(const Product *p, const Machine *machine, int n_threads)
 {
-    const bool in_parts = machine->parts && p->a.dtype == F32 && p->b.dtype == F32;
+    const bool in_parts = machine->parts > 1;
     Plan plan = { .pairs = in_parts || (machine->pairs && p->a.dtype == BF16 && p->b.dtype == BF16),
-                  .parts = in_parts ? machine->parts : 1 };
+                  .parts = machine->parts };
     bool in_words = !in_parts && (p->a.dtype == F32 || (plan.pairs && p->k % 2 == 0));
     plan.rows_of_a = !p->a.k_inner ? A_PACKED : in_words ? A_IN_PLACE : A_COPIED;
     plan.steps = plan.pairs ? parts(p->k, 2) : p->k;
     plan.n_pieces = 1;
-    const bool in_place = p->b.in_panels && machine->panel_block_bytes && !in_parts;
+    const bool in_place = p->b.in_panels && machine->panel_block_bytes;
     if (!in_place && p->c_dtype == F32 && p->m * p->n <= SMALL_RESULT)
         plan.n_pieces = most(1, least(MAX_PIECES, plan.steps / PIECE_STEPS));
     const int64_t piece = parts(plan.steps, plan.n_pieces),
-                  longest = in_parts ? MAX_PASS_OF_PARTS : MAX_PASS;
-    plan.pass = most(1, least(up(parts(piece, parts(piece, longest)), machine->lanes), plan.steps));
+                  pass = parts(piece, parts(piece, machine->longest_pass));
+    plan.pass = most(1, least(up(pass, machine->lanes), plan.steps));
     if (in_place) plan.pass = plan.steps; /* nothing is packed, so no sums have to wait for it */
     plan.panels_in_place = in_place && plan.steps % machine->lanes == 0;
-    plan.block = (in_place   ? machine->panel_block_bytes
-                  : in_parts ? machine->parts_block_bytes
-                             : machine->block_bytes) /
+    plan.block = (in_place ? machine->panel_block_bytes : machine->block_bytes) /
                  (plan.parts * plan.pass * (int64_t)sizeof(float));
     plan.block = most(plan.block / machine->tile_rows, 8) * machine->tile_rows;
     plan.through_f32 = p->c_dtype == BF16 && plan.steps > plan.pass;

@@ -6,23 +6,23 @@
 /* How the rows of A reach the innermost product. */
 typedef enum RowsOfA { A_IN_PLACE, A_COPIED, A_PACKED } RowsOfA;
 
-/* What the blocking needs to know of an instruction set. */
+/* What the blocking needs to know of an instruction set, and of what it multiplies. */
 typedef struct Machine {
     int tile_rows, tile_columns, lanes;
     bool pairs;                /* bf16 are multiplied in pairs */
-    int parts;                 /* of f32, in bf16, if these are multiplied in its place; or 0 */
+    int parts;                 /* in bf16, that are multiplied in place of f32; or 1 */
     int64_t block_bytes;       /* of A, to stay in the second level cache */
     int64_t panel_block_bytes; /* the same where weights in panels are read in place; or 0 */
-    int64_t parts_block_bytes; /* and of parts */
-    int64_t most_columns;  /* of a task: packed B of a task is at most MAX_PASS * that many words */
-    int64_t parts_columns; /* the same of parts, which have shorter passes */
-    int64_t good_rows;     /* of a task, to make packing B worth while */
+    int64_t longest_pass;      /* steps for which B is packed at a time */
+    int64_t most_columns;      /* of a task: packed B of a task is at most a pass of so many */
+    int64_t good_rows;         /* of a task, to make packing B worth while */
+    int64_t good_columns;      /* the same for A */
 } Machine;
 
 /* Lengths along k are in steps of one word: a float or a pair of bf16. */
 typedef struct Plan {
     bool pairs;
-    int parts; /* of each factor: 1, or those of f32 */
+    int parts; /* of each factor */
     RowsOfA rows_of_a;
     int64_t steps;             /* all of k */
     int64_t pass;              /* steps for which B is packed at a time */

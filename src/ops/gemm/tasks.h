@@ -1,6 +1,6 @@
 /* tasks.h - a product as tasks of the thread pool: rectangles of C, for all of k or a piece of it.
  *
- * Who includes this has defined what its instruction set is like (`machine`), the scratch of one
+ * Who includes this has defined what its instruction set is like (`machine_of`), the scratch of one
  * thread, how one rectangle is computed, and what becomes of products with few rows. */
 #ifndef OPS_GEMM_TASKS_H
 #define OPS_GEMM_TASKS_H
@@ -27,7 +27,7 @@ typedef struct Rectangle {
     bool add;
 } Rectangle;
 
-static const Machine machine;
+static const Machine *machine_of(const Product *p);
 static size_t thread_bytes(const Plan *plan);
 static void multiply_rectangle(const Gemm *g, int thread, const Rectangle *r, Target t);
 
@@ -86,7 +86,7 @@ static void multiply(const Product *p, void *scratch, struct Pool *pool)
         few_rows_multiply(p, scratch, pool);
         return;
     }
-    Gemm g = { .p = *p, .plan = plan_product(p, &machine, pool_size(pool)) };
+    Gemm g = { .p = *p, .plan = plan_product(p, machine_of(p), pool_size(pool)) };
     size_t pieces = g.plan.piece_bytes * (size_t)g.plan.n_pieces;
     g.pieces = scratch;
     g.threads = (char *)scratch + pieces;
@@ -98,7 +98,7 @@ static size_t multiply_scratch(const Product *p, int n_threads)
 {
     if (panel_rows_serves(p)) return panel_rows_scratch(p, n_threads);
     if (few_rows_serves(p)) return few_rows_scratch(p, n_threads);
-    const Plan plan = plan_product(p, &machine, n_threads);
+    const Plan plan = plan_product(p, machine_of(p), n_threads);
     return thread_bytes(&plan) * (size_t)n_threads + plan.piece_bytes * (size_t)plan.n_pieces;
 }
 
