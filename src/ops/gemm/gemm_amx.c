@@ -25,7 +25,8 @@ static const Machine of_pairs = {
     .pairs = true,
     .parts = 1,
     .block_bytes = 448 << 10,
-    .panel_block_bytes = 1536 << 10,
+    .panel_block_bytes = 1280 << 10,
+    .most_block_rows = BLOCK_ROWS,
     .longest_pass = 768,
     .most_columns = 384,
     .good_rows = 768,
@@ -61,7 +62,7 @@ typedef struct Finished {
 typedef struct Room {
     Word *panels; /* of B, [columns / PANEL_ROWS][steps of a pass][PANEL_ROWS] */
     Word *rows;   /* of A, tiles of a block */
-    float *sums;  /* of a block and one panel, [rows][PANEL_ROWS] */
+    float *sums;  /* of a block and one panel, or all of them, [panels][rows][PANEL_ROWS] */
     float *whole; /* of the rectangle, where passes add to bf16 */
     Finished before;
     float *ends; /* [2][SQUARE_SUMS] */
@@ -97,10 +98,16 @@ static int64_t rows_part(const Plan *plan)
     return block_rows(plan) * pass_steps(plan);
 }
 
+/* Floats of a block. */
+static int64_t block_sums(const Plan *plan)
+{
+    return block_rows(plan) * (plan->keeps_sums ? amx_up(plan->columns) : PANEL_ROWS);
+}
+
 static size_t thread_bytes(const Plan *plan)
 {
     return sizeof(Word) * (size_t)((panels_part(plan) + rows_part(plan)) * plan->parts +
-                                   block_rows(plan) * PANEL_ROWS + 2 * SQUARE_SUMS) +
+                                   block_sums(plan) + 2 * SQUARE_SUMS) +
            plan->sum_bytes;
 }
 
@@ -111,7 +118,7 @@ static Room room_of(const Gemm *g, int thread)
     Room r = { .panels = (Word *)at,
                .whole = (float *)(at + thread_bytes(plan) - plan->sum_bytes) };
     r.ends = r.whole - 2 * SQUARE_SUMS;
-    r.sums = r.ends - block_rows(plan) * PANEL_ROWS;
+    r.sums = r.ends - block_sums(plan);
     r.rows = r.panels + panels_part(plan) * plan->parts;
     return r;
 }
@@ -146,6 +153,7 @@ typedef struct Block {
     int64_t row, rows;   /* of A */
     int64_t step, steps; /* of this pass */
     int64_t edge;        /* the row from which on A was copied */
+    bool goes_on, ends;  /* there are sums of earlier passes; those of this one are whole */
     TileEnd end;
     Target c;
 } Block;
@@ -153,6 +161,7 @@ typedef struct Block {
 /* One panel of B. */
 typedef struct Panel {
     const Word *at;
+    float *sums;
     int64_t column, columns; /* of the rectangle */
     bool streams;            /* comes from memory, and what follows it there is read next */
 } Panel;
@@ -212,15 +221,15 @@ INLINE void store_sums(bool tall, float *to)
 static void multiply_group(const Gemm *g, Room *room, const Block *b, const Panel *p, int64_t i,
                            int64_t from, int64_t steps, Ahead *next)
 {
-    const bool last = from + steps >= b->steps, tall = b->rows - i > MR;
+    const bool last = b->ends && from + steps >= b->steps, tall = b->rows - i > MR;
     const AmxFactors x = group_of(g, room, b, i, from, p->at + from * PANEL_ROWS);
     const int64_t size = (int64_t)dtype_size(b->c.dtype), calls = amx_up(steps) / AMX_STEPS;
-    float *sums = room->sums + i * PANEL_ROWS;
+    float *sums = p->sums + i * PANEL_ROWS;
     char *c = (char *)b->c.c + (i * b->c.stride + p->column) * size;
     const int64_t rows = b->rows - i < SQUARE_ROWS ? b->rows - i : SQUARE_ROWS;
     Ahead ahead = { 0 };
     if (last) ahead = ahead_of(c, b->c.stride * size, p->columns * size, rows, calls);
-    if (from)
+    if (from || b->goes_on)
         load_sums(tall, sums);
     else
         amx_clear();
@@ -298,6 +307,7 @@ static Panel panel_of(const Gemm *g, const Room *room, const Rectangle *r, int64
     const bool in_place = panel_in_place(g, r->column + j);
     return (Panel){ .at = in_place ? pack_panel_words(&from, r->column + j, step)
                                    : packed_panel(g, room, j, steps),
+                    .sums = room->sums + (g->plan.keeps_sums ? j * block_rows(&g->plan) : 0),
                     .column = j,
                     .columns = r->n_columns - j < PANEL_ROWS ? r->n_columns - j : PANEL_ROWS,
                     .streams = in_place && r->n_columns - j >= 2 * PANEL_ROWS };
@@ -348,32 +358,44 @@ static void multiply_block(const Gemm *g, Room *room, const Block *b, const Rect
     }
 }
 
+/* The block from row i on, and one pass along k. */
+static void multiply_pass(const Gemm *g, Room *room, const Rectangle *r, const Target *t, int64_t i,
+                          int64_t step, int64_t steps)
+{
+    const int64_t most = block_rows(&g->plan);
+    const bool keeps = g->plan.keeps_sums, adds = r->add || (step > r->from && !keeps);
+    Block b = { .row = r->row + i,
+                .rows = r->n_rows - i < most ? r->n_rows - i : most,
+                .step = step,
+                .steps = steps,
+                .goes_on = keeps && step > r->from,
+                .ends = !keeps || step + steps >= r->to,
+                .end = t->dtype == BF16 ? TILE_ROUND
+                       : adds           ? TILE_ADD
+                                        : TILE_STORE,
+                .c = *t };
+    b.c.c = (char *)t->c + i * t->stride * (int64_t)dtype_size(t->dtype);
+    take_rows(g, room, &b);
+    multiply_block(g, room, &b, r, i == 0);
+}
+
+/* Where sums are kept, passes are those of a block, else blocks are those of a pass. */
 static void multiply_rectangle(const Gemm *g, int thread, const Rectangle *r, Target t)
 {
     const Plan *plan = &g->plan;
+    const int64_t at_once = plan->keeps_sums ? block_rows(plan) : r->n_rows;
     Room room = room_of(g, thread);
     const Target result = t;
     if (plan->through_f32) t = (Target){ room.whole, r->n_columns, F32 };
     amx_begin();
-    for (int64_t step = r->from; step < r->to; step += plan->pass) {
-        const int64_t steps = r->to - step < plan->pass ? r->to - step : plan->pass;
-        if (plan->parts == 1) take_panels(g, &room, r, step, steps);
-        const bool adds = r->add || step > r->from;
-        Block b = { .step = step,
-                    .steps = steps,
-                    .end = t.dtype == BF16 ? TILE_ROUND
-                           : adds          ? TILE_ADD
-                                           : TILE_STORE };
-        for (int64_t i = 0; i < r->n_rows; i += block_rows(plan)) {
-            b.row = r->row + i;
-            b.rows = r->n_rows - i < block_rows(plan) ? r->n_rows - i : block_rows(plan);
-            b.c = t;
-            b.c.c = (char *)t.c + i * t.stride * (int64_t)dtype_size(t.dtype);
-            take_rows(g, &room, &b);
-            multiply_block(g, &room, &b, r, i == 0);
+    for (int64_t from = 0; from < r->n_rows; from += at_once)
+        for (int64_t step = r->from; step < r->to; step += plan->pass) {
+            const int64_t steps = r->to - step < plan->pass ? r->to - step : plan->pass;
+            if (plan->parts == 1) take_panels(g, &room, r, step, steps);
+            for (int64_t i = from; i < r->n_rows && i < from + at_once; i += block_rows(plan))
+                multiply_pass(g, &room, r, &t, i, step, steps);
+            finish(&room.before); /* before the next pass adds to it */
         }
-        finish(&room.before); /* before the next pass adds to it */
-    }
     amx_end();
     if (plan->through_f32) round_rows(room.whole, r->n_rows, r->n_columns, &result);
 }

@@ -65,6 +65,12 @@ static void choose_tasks(Plan *plan, const Product *p, const Machine *machine, i
     plan->n_columns = parts(p->n, plan->columns);
 }
 
+/* Of A, if no pass cuts k. */
+static int64_t block_bytes(const Machine *machine, const Product *p, int64_t steps)
+{
+    return least(p->m, machine->most_block_rows) * steps * (int64_t)sizeof(float);
+}
+
 Plan plan_product(const Product *p, const Machine *machine, int n_threads)
 {
     const bool in_parts = machine->parts > 1;
@@ -80,12 +86,14 @@ Plan plan_product(const Product *p, const Machine *machine, int n_threads)
     const int64_t piece = parts(plan.steps, plan.n_pieces),
                   pass = parts(piece, parts(piece, machine->longest_pass));
     plan.pass = most(1, least(up(pass, machine->lanes), plan.steps));
-    if (in_place) plan.pass = plan.steps; /* nothing is packed, so no sums have to wait for it */
+    if (in_place && block_bytes(machine, p, plan.steps) <= machine->panel_block_bytes)
+        plan.pass = plan.steps; /* nothing is packed, so no sums have to wait for it */
+    plan.keeps_sums = in_place && plan.steps > plan.pass;
     plan.panels_in_place = in_place && plan.steps % machine->lanes == 0;
     plan.block = (in_place ? machine->panel_block_bytes : machine->block_bytes) /
                  (plan.parts * plan.pass * (int64_t)sizeof(float));
     plan.block = most(plan.block / machine->tile_rows, 8) * machine->tile_rows;
-    plan.through_f32 = p->c_dtype == BF16 && plan.steps > plan.pass;
+    plan.through_f32 = p->c_dtype == BF16 && plan.steps > plan.pass && !plan.keeps_sums;
     choose_tasks(&plan, p, machine, n_threads);
     plan.block = least(plan.block, plan.rows);
 

@@ -13,6 +13,7 @@ typedef struct Machine {
     int parts;                 /* in bf16, that are multiplied in place of f32; or 1 */
     int64_t block_bytes;       /* of A, to stay in the second level cache */
     int64_t panel_block_bytes; /* the same where weights in panels are read in place; or 0 */
+    int64_t most_block_rows;   /* of such a block */
     int64_t longest_pass;      /* steps for which B is packed at a time */
     int64_t most_columns;      /* of a task: packed B of a task is at most a pass of so many */
     int64_t good_rows;         /* of a task, to make packing B worth while */
@@ -31,6 +32,7 @@ typedef struct Plan {
     int64_t n_rows, n_columns; /* tasks */
     int64_t n_pieces;          /* of k, each with its own sums, added in order at the end */
     bool panels_in_place;      /* whole panels of weights are read where they lie */
+    bool keeps_sums;           /* of a block with all panels, from one pass to the next */
     bool through_f32;          /* bf16 results are summed over passes in scratch first */
     size_t panel_bytes, block_bytes, edge_bytes, sum_bytes; /* scratch of one thread */
     size_t piece_bytes;                                     /* scratch of one piece */
