@@ -44,7 +44,7 @@ static int64_t join_ranks(Graph *g, Value *const *param, int64_t n, int64_t norm
     for (int64_t i = 0; i < n; i++)
         if (!param[i]->is_copy) all[param[i]->place] = (*partial)[i];
     for (int64_t i = 0; i < g->n_places; i++)
-        if (!all[i]) all[i] = fill(g, (*partial)[0], 0);
+        if (!all[i]) all[i] = fill(g, &(Value){ .dtype = F64 }, 0);
     all[0]->reduce = norm_type ? REDUCE_SUM : REDUCE_MAX;
     *partial = NEW_N(g->arena, Value *, g->n_places);
     reduce_list(graph_from(g, HERE), (int)g->n_places, all, 1u << MESH_PP, *partial);
@@ -89,7 +89,7 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
     Value **param = NEW_N(g->arena, Value *, g->n_values),
           **partial = NEW_N(g->arena, Value *, g->n_values);
     int64_t n = find_params(g, param);
-    if (n == 0) return error_new("there is no parameter to update");
+    if (n == 0 && !g->n_places) return error_new("there is no parameter to update");
     TRY(param_groups_check(o->optimizer, g));
     g->phase = REDUCE;
     for (int64_t i = 0; i < n; i++) partial[i] = norm_partial(g, param[i]->grad, o->norm_type);

@@ -78,6 +78,41 @@ TEST(frozen_parameters_on_ranks_equal_one)
                            2e-2);
 }
 
+static void freeze_first_stage(Model *m)
+{
+    static const char *const patterns[] = { "*.h.0.*", "@embeddings", NULL }, *const none[] = {
+        NULL
+    };
+    static const Freeze all_of_it = { patterns, none };
+    passes_add(&m->passes, &pass_freeze, &all_of_it);
+}
+
+static void freeze_last_stage(Model *m)
+{
+    static const char *const patterns[] = { "*.h.1.*", "@head", "*lm_head_norm*", NULL },
+                             *const none[] = { NULL };
+    static const Freeze all_of_it = { patterns, none };
+    passes_add(&m->passes, &pass_freeze, &all_of_it);
+}
+
+TEST(a_stage_of_a_pipeline_may_have_nothing_to_train)
+{
+    static void (*const edit[])(Model *) = { freeze_first_stage, freeze_last_stage };
+    static const char *const schedules[] = { "1F1B", "GPipe" };
+    for (int i = 0; i < 2; i++)
+        for (int stage = ZERO_NONE; stage <= ZERO_PARAMETERS; stage++)
+            for (int norm = 0; norm < 2; norm++)
+                layout_equals_one_rank((LayoutCase){ .size[MESH_PP] = 2,
+                                                     .size[MESH_DP_SHARD] = 1 + (stage > 0),
+                                                     .data_parallel.stage = (ZeroStage)stage,
+                                                     .accumulation = 2,
+                                                     .max_norm = norm ? 0.1 : 0,
+                                                     .schedule = schedules[norm],
+                                                     .edit = edit[i],
+                                                     .compute = F64 },
+                                       1e-11);
+}
+
 TEST(what_cannot_be_frozen_is_refused_by_name)
 {
     static const char *const bad[][2] = {
