@@ -251,13 +251,14 @@ static void multiply_group(const Gemm *g, Room *room, const Block *b, const Pane
     room->turn = !room->turn;
 }
 
-/* What lies behind a slice of a panel is multiplied next. */
-static Ahead panel_ahead(const Block *b, const Panel *p, int64_t from, int64_t steps)
+/* What is multiplied next: the slice that lies behind, or the first one of the next panel. */
+static Ahead panel_ahead(const Gemm *g, const Block *b, const Panel *p, int64_t from, int64_t steps)
 {
     const int64_t groups = (b->rows + SQUARE_ROWS - 1) / SQUARE_ROWS,
-                  bytes = steps * PANEL_ROWS * (int64_t)sizeof(Word);
+                  bytes = steps * PANEL_ROWS * (int64_t)sizeof(Word),
+                  next = from + steps < b->steps ? from + steps : g->plan.steps;
     if (!p->streams) return (Ahead){ 0 };
-    return ahead_of(p->at + (from + steps) * PANEL_ROWS, bytes, bytes, 1,
+    return ahead_of(p->at + next * PANEL_ROWS, bytes, bytes, 1,
                     groups * (amx_up(steps) / AMX_STEPS));
 }
 
@@ -269,7 +270,7 @@ static void multiply_panel(const Gemm *g, Room *room, const Block *b, const Pane
     const int64_t most = amx_up((b->steps + n - 1) / n);
     for (int64_t from = 0; from < b->steps; from += most) {
         const int64_t steps = b->steps - from < most ? b->steps - from : most;
-        Ahead next = panel_ahead(b, p, from, steps);
+        Ahead next = panel_ahead(g, b, p, from, steps);
         for (int64_t i = 0; i < b->rows; i += SQUARE_ROWS)
             multiply_group(g, room, b, p, i, from, steps, p->streams ? &next : more);
     }
