@@ -58,7 +58,7 @@ static Value *dense(Build *b, const DecoderLayer *layer, Value *x)
     const int64_t hidden = decoder_hidden_of(d, layer);
     const double sparsity = layer->sparsity;
     Value *y = d->is_gated ? gated_hidden(b->g, x, d->activation, hidden, d->ffn_bias,
-                                          decoder_multipliers(d)->ffn_gate, sparsity)
+                                          decoder_multipliers(d)->ffn_gate, sparsity, d->gate_bound)
                            : plain_hidden(b->g, x, d->activation, hidden, d->ffn_bias, sparsity);
     y = inner_norm(b, "mlp", "hidden_norm", y);
     return mlp_out(b->g, d->is_gated ? "W_2" : "c_proj", y, d->width, d->ffn_bias);

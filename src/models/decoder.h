@@ -228,6 +228,7 @@ typedef struct Decoder {
     bool is_ternary; /* linear layers of blocks multiply rounded factors (passes/ternary.c) */
     Activation activation;
     bool is_gated;
+    double gate_bound;          /* of gated layers with SILU (models/layers.h); 0: there is none */
     const Norm *embedding_norm; /* of what the table gives, behind its scale */
     const Norm *usual_norm;     /* those that are not named here are as this one; there always */
     /* In front of a layer, and after it before its result is added to the stream. */

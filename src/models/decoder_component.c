@@ -7,7 +7,7 @@ static const char *const norm_types[] = { "rms", "layer", NULL };
 static const char *const linear_choices[] = { "plain", "ternary", NULL };
 static const char *const qk_norms[] = { "none", "head", "each_head", "width", NULL };
 static const char *const gate_functions[] = { "sigmoid", "softplus", NULL };
-static const char *const scores[] = { "softmax", "sigmoid", "mixer", NULL };
+static const char *const scores[] = { "softmax", "sigmoid", "mixer", "sqrt_softplus", NULL };
 static const char *const overflows[] = { "drop", "stop", NULL };
 
 /* Beyond any model: products of two fit in 64 bits. */
@@ -119,7 +119,7 @@ static const Field mixture_fields[] = {
     FIELD_INT(Moe, top_k, NULL, 1, 65536, "experts of a token"),
     FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
     FIELD_INT(Moe, zero_experts, "0", 0, 65536, "so many more experts, behind the others, have no weights: they give a token back as it is, times its weight"),
-    FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits; mixer: one expert after the other, each by a softmax over those left that are near it"),
+    FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits; sqrt_softplus: the root of log(1 + e^x) of each; mixer: one expert after the other, each by a softmax over those left that are near it"),
     FIELD_FLOAT(Moe, logit_cap, "0.0", 0, INFINITY, "these logits are bent to stay within it; 0: they are not"),
     FIELD_FLOAT(Moe, near, "0.0", 0, 1, "mixer: half of the distance, in shares of logits, up to which experts count beside the one that is chosen"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
@@ -127,7 +127,7 @@ static const Field mixture_fields[] = {
     FIELD_BOOL(Moe, weigh_inputs, "false", "the weights multiply what a token's experts read, instead of what they give"),
     FIELD_FLOAT(Moe, factor, "1.0", 0, INFINITY, "multiplies the weights", .flags = FIELD_OPEN_MIN),
     FIELD_INT(Moe, n_groups, "0", 0, MOST_EXPERT_GROUPS, "groups of neighbouring experts, of which a token's experts are in the best ones; 0: none"),
-    FIELD_INT(Moe, top_groups, "0", 0, MOST_EXPERT_GROUPS, "so many of them: those with the largest score, with sigmoids with the largest sum of two"),
+    FIELD_INT(Moe, top_groups, "0", 0, MOST_EXPERT_GROUPS, "so many of them: those with the largest score, where scores are of single logits with the largest sum of two"),
     FIELD_FLOAT(Moe, capacity, "0.0", 0, INFINITY, "an expert takes so many times its fair share of a microbatch; 0: all that come"),
     FIELD_CHOICE(Moe, overflow, "drop", overflows, "what is done with more: dropped and counted, or the training stops"),
     FIELD_BOOL(Moe, bias, "false", "biases of the router and of the experts"),
@@ -183,6 +183,7 @@ static const Field fields[] = {
     FIELD_CHOICE(DecoderSettings, linear, "plain", linear_choices, "of linear layers of blocks: ternary rounds weights to -1, 0 or 1 times their mean size, and activations to eight bits, whenever they are multiplied"),
     FIELD_BOOL(DecoderSettings, gated, "true", "the activation of one product multiplies another, in experts too"),
     FIELD_CHOICE(DecoderSettings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
+    FIELD_FLOAT(DecoderSettings, gate_bound, "0.0", 0, INFINITY, "of gated layers with silu, experts too: what silu reads counts as at most so much, and what it multiplies as within so much; 0: as they are"),
     FIELD_STRUCT(DecoderSettings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
     FIELD_BOOL(DecoderSettings, block_scale, "false", "the stream behind each block is multiplied by a number of the block, 1 unless it is read from a model; training keeps it"),
     FIELD_BOOL(DecoderSettings, embedding_norm, "false", "a norm of embeddings"),
@@ -344,6 +345,7 @@ static const Moe *mixture_of(Arena *a, const DecoderSettings *s)
     Moe *m = arena_copy(a, s->mixture, sizeof *s->mixture);
     m->activation = (Activation)s->activation;
     m->is_plain = !s->gated;
+    m->gate_bound = s->gate_bound;
     return m;
 }
 
@@ -449,6 +451,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .is_ternary = s->linear == LINEAR_TERNARY,
         .activation = (Activation)s->activation,
         .is_gated = s->gated,
+        .gate_bound = s->gate_bound,
         .qkv_clip = s->qkv_clip,
         .qk_norm_by_head = s->qk_norm == QK_EACH_HEAD,
         .qk_norm_before_rope = s->qk_norm_before_rope,

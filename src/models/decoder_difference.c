@@ -395,6 +395,7 @@ static const char *biases_and_bounds(Arena *a, const Decoder *x, const Decoder *
     if (!e) e = flag(a, "bias of the head", x->head_bias, y->head_bias);
     if (!e) e = flag(a, "ternary weights", x->is_ternary, y->is_ternary);
     if (!e) e = flag(a, "gate of the feed-forward layer", x->is_gated, y->is_gated);
+    if (!e) e = number(a, "bound of gated layers", x->gate_bound, y->gate_bound);
     if (!e && x->activation != y->activation)
         e = arena_printf(a, "activation: %s instead of %s", activation_choices[x->activation],
                          activation_choices[y->activation]);

@@ -76,7 +76,8 @@ static Value *run_experts(Graph *g, Value *x, const Moe *m, const MoeRows *rows)
     }
     Value *a = expert_linear(g, "W", in, m, m->hidden, &at, n),
           *b = expert_linear(g, "V", in, m, m->hidden, &at, n);
-    Value *y = expert_linear(g, "W_2", gate(g, a, b, m->activation), m, width, &at, n);
+    Value *y =
+        expert_linear(g, "W_2", gate(g, a, b, m->activation, m->gate_bound), m, width, &at, n);
     return moe_return(g, y, &at);
 }
 
@@ -112,8 +113,9 @@ static Value *shared_expert(Graph *g, Value *x, const Moe *m)
 {
     const Linear one = { 1, NULL, "embed", false, ROLE_LINEAR };
     graph_enter(g, "shared", -1);
-    Value *y = m->is_plain ? plain_mlp(g, x, m->activation, m->shared_hidden, false)
-                           : gated_mlp(g, x, m->activation, m->shared_hidden, false, 1);
+    Value *y = m->is_plain
+                   ? plain_mlp(g, x, m->activation, m->shared_hidden, false)
+                   : gated_mlp(g, x, m->activation, m->shared_hidden, false, 1, m->gate_bound);
     if (m->shared_gate)
         y = sigmoid_gate(g, y, reshape(g, "bso->b(so)", NULL, linear(g, "gate", x, &one)));
     graph_leave(g);
@@ -154,6 +156,7 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
     if (m->logit_cap > 0) logits = logit_cap(g, logits, m->logit_cap);
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
+                             .sqrt_softplus = m->score == SCORE_SQRT_SOFTPLUS,
                              .by_logits = m->by_logits && bias,
                              .normalize = m->normalize,
                              .sum_eps = m->sum_eps,
@@ -190,11 +193,12 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
 const char *moe_groups_wrong(const Moe *m)
 {
     const int64_t n = m->n_groups, size = n ? m->n_experts / n : m->n_experts,
-                  least = m->score == SCORE_SIGMOID ? 2 : 1;
+                  least = m->score == SCORE_SOFTMAX ? 1 : 2;
     if (n && m->zero_experts) return "experts without weights are in no group";
     if (n > MOST_EXPERT_GROUPS) return "there are more than 64 groups of experts";
     if (n && (m->n_experts % n || size < least))
-        return "groups must be of equal size, of at least two experts where scores are sigmoids";
+        return "groups must be of equal size, of at least two experts where scores are of single "
+               "logits";
     if (n ? m->top_groups < 1 || m->top_groups > n : m->top_groups != 0)
         return "a token's experts must be chosen from at least one of the groups";
     if (n && m->top_k > m->top_groups * size)

@@ -7,7 +7,8 @@
 typedef enum RouterScore {
     SCORE_SOFTMAX,
     SCORE_SIGMOID,
-    SCORE_MIXER /* ops/moe_mixer.h */
+    SCORE_MIXER, /* ops/moe_mixer.h */
+    SCORE_SQRT_SOFTPLUS
 } RouterScore;
 
 typedef enum MoeOverflow { OVERFLOW_DROPS, OVERFLOW_STOPS } MoeOverflow;
@@ -36,9 +37,10 @@ typedef struct Moe {
     bool by_logits;          /* they are added to logits, not to scores */
     double balance_rate; /* by which they change in a step; there are some where it is above 0 */
     Activation activation;
-    bool is_plain;    /* experts, the shared one too, have no gate */
-    bool beside_ffn;  /* sparse blocks have a feed-forward layer, too; the mixture reads the stream
-                         behind a norm of its own, and so do both's results reach it */
+    double gate_bound; /* as in models/layers.h */
+    bool is_plain;     /* experts, the shared one too, have no gate */
+    bool beside_ffn;   /* sparse blocks have a feed-forward layer, too; the mixture reads the stream
+                          behind a norm of its own, and so do both's results reach it */
     bool router_norm; /* then the router reads the stream behind another one, divided by the root of
                          the width */
     bool norm_behind; /* what it gives, that of a shared expert included, goes through a norm,

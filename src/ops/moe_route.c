@@ -10,6 +10,7 @@ static const OpDef op_moe_route_grad, op_moe_share, op_moe_share_grad, op_moe_ba
 static const Field route_attrs[] = {
     FIELD_INT(MoeRoute, top_k, NULL, 0, 0, "experts per token"),
     FIELD_BOOL(MoeRoute, sigmoid, NULL, "scores are sigmoids, not a softmax"),
+    FIELD_BOOL(MoeRoute, sqrt_softplus, NULL, "scores are roots of softplus, log(1 + e^x)"),
     FIELD_BOOL(MoeRoute, by_logits, NULL, "biases are added to logits, not to scores"),
     FIELD_BOOL(MoeRoute, normalize, NULL, "the weights of a token add up to 1"),
     FIELD_FLOAT(MoeRoute, sum_eps, NULL, 0, 0, "added to the sum that they are divided by then"),
@@ -113,10 +114,29 @@ static void softmax_of(const double *x, int64_t n, double *p)
     for (int64_t i = 0; i < n; i++) p[i] = exp(x[i] - lse);
 }
 
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+/* Each score depends on its own logit alone. */
+static bool of_single_logits(const MoeRoute *a)
+{
+    return a->sigmoid || a->sqrt_softplus;
+}
+
 static void scores_of(const MoeRoute *a, const double *x, int64_t n, double *score)
 {
-    if (!a->sigmoid) softmax_of(x, n, score);
+    if (!of_single_logits(a)) softmax_of(x, n, score);
     for (int64_t i = 0; a->sigmoid && i < n; i++) score[i] = 1 / (1 + exp(-x[i]));
+    for (int64_t i = 0; a->sqrt_softplus && i < n; i++) score[i] = sqrt(softplus(x[i]));
+}
+
+/* Of the score of a single logit x. */
+static double slope_of(const MoeRoute *a, double x, double score)
+{
+    if (a->sigmoid) return score * (1 - score);
+    return score > 0 ? 1 / (1 + exp(-x)) / (2 * score) : 0;
 }
 
 /* The largest of n numbers, of equal ones the first. */
@@ -149,7 +169,7 @@ static void keep_groups(const MoeRoute *a, double *rank, int64_t n)
     int32_t best[MOST_EXPERT_GROUPS];
     bool is_kept[MOST_EXPERT_GROUPS] = { false };
     for (int64_t g = 0; g < a->n_groups; g++)
-        of_group[g] = group_rank(rank + g * size, size, a->sigmoid);
+        of_group[g] = group_rank(rank + g * size, size, of_single_logits(a));
     choose(of_group, a->n_groups, a->top_groups, best);
     for (int64_t j = 0; j < a->top_groups; j++) is_kept[best[j]] = true;
     for (int64_t g = 0; g < a->n_groups; g++)
@@ -205,8 +225,8 @@ static int route_grad_reference(const Launch *l)
                 a->factor * (a->normalize ? (dweight[j] - along) / sum : dweight[j]);
         for (int64_t j = 0; j < e; j++) flow += score[j] * dscore[j];
         for (int64_t j = 0; j < e; j++)
-            dx[j] =
-                a->sigmoid ? dscore[j] * score[j] * (1 - score[j]) : score[j] * (dscore[j] - flow);
+            dx[j] = of_single_logits(a) ? dscore[j] * slope_of(a, x[j], score[j])
+                                        : score[j] * (dscore[j] - flow);
     }
     arena_free(arena);
     return KERNEL_OK;

@@ -5,13 +5,15 @@
 
 typedef struct MoeRoute {
     int64_t top_k;
-    bool sigmoid;   /* scores are sigmoids of the logits, not their softmax */
-    bool by_logits; /* biases are added to logits for the choice, not to scores */
-    bool normalize; /* the weights of a token's experts add up to 1 */
-    double sum_eps; /* added to the sum that they are divided by then */
-    double factor;  /* that the weights are multiplied by */
+    bool sigmoid;       /* scores are sigmoids of the logits, not their softmax */
+    bool sqrt_softplus; /* scores are the roots of log(1 + e^x) of the logits */
+    bool by_logits;     /* biases are added to logits for the choice, not to scores */
+    bool normalize;     /* the weights of a token's experts add up to 1 */
+    double sum_eps;     /* added to the sum that they are divided by then */
+    double factor;      /* that the weights are multiplied by */
     /* Experts are chosen from the best `top_groups` of so many groups of neighbours. A group is as
-     * good as its best expert, with sigmoids as its best two together. 0: there are none. */
+     * good as its best expert, with scores of single logits as its best two together. 0: there are
+     * none. */
     int64_t n_groups, top_groups;
 } MoeRoute;
 #define MOST_EXPERT_GROUPS 64

@@ -179,6 +179,8 @@ def draw_rest(r, model):
     if r.random() < 0.3:
         plain = not model["gated"] and "mixture" not in model and "per_layer_embedding" not in model
         model["activation"] = r.choice(["gelu_tanh", "relu", *(["clamped_swiglu"] if model["gated"] else []), *(["xielu"] if plain else [])])
+    if model["gated"] and model["activation"] == "silu" and r.random() < 0.3:
+        model["gate_bound"] = 0.5
     if model.get("multi_token"):
         model["multi_token"]["behind_norm"] = r.random() < 0.5
     if model.get("differential") is not None:
@@ -237,7 +239,7 @@ def draw_model(r):
         model |= r.choice([dict(norm=dict(type="rms")), dict(norm=dict(type="layer", bias=True), qk_norm_bias=False)])
     if r.random() < 0.35:
         n = r.choice([4, 8])
-        model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid"]), shared_hidden=r.choice([0, 0, 20]),
+        model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid", "sqrt_softplus"]), shared_hidden=r.choice([0, 0, 20]),
                                 bias=r.random() < 0.2, weigh_inputs=r.random() < 0.2, z_loss=r.choice([0.0, 0.01]), balance_rate=r.choice([0.0, 0.01]))
         if model["residual"] == "serial" and r.random() < 0.3:
             model["mixture"] |= dict(beside_ffn=True, router_norm=r.random() < 0.5)

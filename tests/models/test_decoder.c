@@ -439,6 +439,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "it needs gated: false, and no mixture" },
         { "gated: false, activation: clamped_swiglu",
           "activation: clamped_swiglu is of gated layers" },
+        { "gate_bound: 7.0, activation: gelu", "gate_bound: it is of gated layers" },
+        { "gate_bound: 7.0, gated: false", "gate_bound: it is of gated layers" },
         { "residual: one_norm, norm_in_front: false, norm_behind: true",
           "residual: one_norm needs norm_in_front" },
         { "residual: normed, norm_in_front: false, norm_behind: true",

@@ -39,7 +39,7 @@ static const Member of_decoder[] = {
     REAL_OF(Decoder, embedding_scale, "scale of the embedding"), REAL_OF(Decoder, attention_scale, "scale of scores"),
     REAL_OF(Decoder, residual_scale, "scale of what layers add"), REAL_OF(Decoder, logit_divisor, "divisor of logits"),
     REAL_OF(Decoder, attention_cap, "bound of scores"), REAL_OF(Decoder, alibi, "alibi"), REAL_OF(Decoder, alibi_scale, "scale of these slopes"), REAL_OF(Decoder, qkv_clip, "bound of queries"),
-    REAL_OF(Decoder, logit_cap, "bound of logits"), { 0 },
+    REAL_OF(Decoder, logit_cap, "bound of logits"), REAL_OF(Decoder, gate_bound, "bound of gated layers"), { 0 },
 },
 of_layer[] = {
     WHOLE_OF(DecoderLayer, window, "layer 1: window"), WHOLE_OF(DecoderLayer, head_width, "width of a head"),

@@ -60,9 +60,14 @@ static Value *for_each_of_four(Graph *g, Value *rows)
     return repeat_rows(g, rows, 4);
 }
 
-static Value *bounded_swiglu(Graph *g, Value *gate, Value *up)
+static Value *swiglu_of_gpt_oss(Graph *g, Value *gate, Value *up)
 {
     return clamped_swiglu(g, gate, up, 0.9);
+}
+
+static Value *swiglu_within(Graph *g, Value *gate, Value *up)
+{
+    return bounded_swiglu(g, gate, up, 0.7);
 }
 
 static Value *third_of_rows(Graph *g, Value *x)
@@ -273,8 +278,10 @@ const OpCase element_cases[] = {
     { "clip", build_unary, .unary = clip_some, .n = { 6, 8 }, .large = { 4096, 2048 } },
     { "clip of many elements", build_unary, .unary = clip_some, .n = { 123, 45 } },
     { "swiglu", build_binary, .binary = swiglu, .n = { 6, 7 }, .large = { 4096, 2048 } },
-    { "clamped_swiglu", build_binary, .binary = bounded_swiglu, .n = { 6, 7 }, .large = { 4096, 2880 } },
-    { "clamped_swiglu of many elements", build_binary, .binary = bounded_swiglu, .n = { 123, 45 } },
+    { "clamped_swiglu", build_binary, .binary = swiglu_of_gpt_oss, .n = { 6, 7 }, .large = { 4096, 2880 } },
+    { "clamped_swiglu of many elements", build_binary, .binary = swiglu_of_gpt_oss, .n = { 123, 45 } },
+    { "bounded_swiglu", build_binary, .binary = swiglu_within, .n = { 6, 7 }, .large = { 4096, 2048 } },
+    { "bounded_swiglu of many elements", build_binary, .binary = swiglu_within, .n = { 123, 45 } },
     { "xielu", build_xielu, .n = { 6, 7 }, .large = { 4096, 14336 } },
     { "xielu of many elements", build_xielu, .n = { 123, 345 } },
     { "exp_dot", build_exp_dot, .n = { 7 } },

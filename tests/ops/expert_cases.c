@@ -132,6 +132,7 @@ const OpCase expert_cases[] = {
     { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .factor = 1 }, .n = { 2, 4, 5 } },
     { "moe_route by sigmoids with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 2.5 }, .n = { 2, 4, 5 } },
     { "moe_route with a part of the sum", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .sum_eps = 0.3, .factor = 1.5 }, .n = { 2, 4, 5 } },
+    { "moe_route by roots of softplus", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sqrt_softplus = true, .normalize = true, .factor = 1.5 }, .n = { 2, 4, 6 }, .large = { 4, 1024, 256 } },
     { "moe_mixer", build_moe_mixer, .attrs = &(const MoeMixer){ .top_k = 2, .near = 0.3 }, .n = { 2, 16, 6 }, .large = { 4, 1024, 64 } },
     { "moe_mixer of three", build_moe_mixer, .attrs = &(const MoeMixer){ .top_k = 3, .near = 1 }, .n = { 2, 9, 4 } },
     { "moe_route with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 1 }, .n = { 2, 4, 6 } },
