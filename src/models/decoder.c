@@ -197,6 +197,22 @@ static Value *with_laurel(Build *b, Value *x, Value *read)
     return scale(g, add(g, x, y), 1 / sqrt(2.0));
 }
 
+/* What a layer reads of the stream, or of several. *weights: those that it is written back by;
+ * NULL: there is one stream. */
+static Value *seen(Build *b, const char *name, Value *x, Value **weights)
+{
+    *weights = NULL;
+    return b->d->hyper ? hyper_front(b, name, x, weights) : x;
+}
+
+/* The stream, times `kept`, or all streams, with what a layer gives. */
+static Value *written(Build *b, Value *x, double kept, Value *y, Value *weights)
+{
+    const double factor = b->d->residual_scale;
+    if (!weights) return added(b, x, kept, y);
+    return hyper_behind(b, x, factor != 0 ? scale(b->g, y, factor) : y, weights);
+}
+
 /* Layers add to the stream, or to what the norm in front of them gives, or that norm is of the sum.
  */
 static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *x)
@@ -204,19 +220,22 @@ static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorm
     const bool normed = b->d->residual == RESIDUAL_NORMED,
                of_sum = b->d->residual == RESIDUAL_NORM_OF_SUM;
     Graph *g = b->g;
-    Value *late = b->late;
+    Value *late = b->late, *weights;
     b->late = NULL;
     if (layer->mixer != MIXER_NONE) {
-        Value *read = of_sum ? x : maybe_norm(g, "attention_norm", x, norms->attention);
-        x = added(b, normed ? read : x, stream_factor(b->d, layer), mixed(b, layer, norms, read));
+        Value *stream = seen(b, "hyper_mixer", x, &weights);
+        Value *read = of_sum ? stream : maybe_norm(g, "attention_norm", stream, norms->attention);
+        x = written(b, normed ? read : x, stream_factor(b->d, layer), mixed(b, layer, norms, read),
+                    weights);
         if (b->d->laurel_rank) x = with_laurel(b, x, read);
         if (of_sum) x = maybe_norm(g, "attention_norm", x, norms->attention);
     }
     if (!layer->no_ffn) {
-        Value *read = of_sum ? x : maybe_norm(g, "ffn_norm", x, norms->ffn);
+        Value *stream = seen(b, "hyper_ffn", x, &weights);
+        Value *read = of_sum ? stream : maybe_norm(g, "ffn_norm", stream, norms->ffn);
         if (layer->shortcut) b->late = late_mixture(b, norms, read);
-        x = added(b, normed ? read : x, decoder_multipliers(b->d)->ffn_stream,
-                  fed_forward(b, layer, norms, read, x));
+        x = written(b, normed ? read : x, decoder_multipliers(b->d)->ffn_stream,
+                    fed_forward(b, layer, norms, read, stream), weights);
         if (of_sum) x = maybe_norm(g, "ffn_norm", x, norms->ffn);
     }
     return late ? added(b, x, 1, late) : x;
@@ -405,25 +424,45 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
 
 /* As regular expressions of the original: `.attn` is any character, then "attn". */
 static const DecayGroup groups[] = {
-    { "linear", (const char *const[]){ "attn",           "mlp",
-                                       "short_conv.",    "mtp.stream.",
-                                       "mtp.token.",     "per_layer_proj",
-                                       "per_layer_gate", "per_layer_out",
-                                       "altup_in.",      "altup_out.",
-                                       "altup_router",   "altup_predict",
-                                       "altup_correct",  "laurel_left",
-                                       "laurel_right",   "embed_in.",
-                                       "embed_out.",     "lm_head.weight",
-                                       "lm_head.bias",   NULL } },
+    { "linear", (const char *const[]){ "attn",
+                                       "mlp",
+                                       "short_conv.",
+                                       "mtp.stream.",
+                                       "mtp.token.",
+                                       "per_layer_proj",
+                                       "per_layer_gate",
+                                       "per_layer_out",
+                                       "altup_in.",
+                                       "altup_out.",
+                                       "altup_router",
+                                       "altup_predict",
+                                       "altup_correct",
+                                       "laurel_left",
+                                       "laurel_right",
+                                       "embed_in.",
+                                       "embed_out.",
+                                       "lm_head.weight",
+                                       "lm_head.bias",
+                                       "hyper_mixer.weight",
+                                       "hyper_ffn.weight",
+                                       "hyper_head.weight",
+                                       NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
-    { "layernorm",
-      (const char *const[]){
-          "attention_norm", "ffn_norm",    "lm_head_norm",   "attention_post_norm",
-          "ffn_post_norm",  "stream_norm", "token_norm",     "ahead_norm",
-          "embedding_norm", "block_scale", "dense_norm",     "experts_norm",
-          "heads_norm",     "hidden_norm", "mixture_norm",   "router_norm",
-          "delta_norm",     "delta_gates", "per_layer_norm", "per_layer_post_norm",
-          "altup_norm",     "altup_scale", "laurel_norm",    NULL } },
+    { "layernorm", (const char *const[]){ "attention_norm",    "ffn_norm",
+                                          "lm_head_norm",      "attention_post_norm",
+                                          "ffn_post_norm",     "stream_norm",
+                                          "token_norm",        "ahead_norm",
+                                          "embedding_norm",    "block_scale",
+                                          "dense_norm",        "experts_norm",
+                                          "heads_norm",        "hidden_norm",
+                                          "mixture_norm",      "router_norm",
+                                          "delta_norm",        "delta_gates",
+                                          "per_layer_norm",    "per_layer_post_norm",
+                                          "altup_norm",        "altup_scale",
+                                          "laurel_norm",       "hyper_mixer.base",
+                                          "hyper_mixer.scale", "hyper_ffn.base",
+                                          "hyper_ffn.scale",   "hyper_head.base",
+                                          "hyper_head.scale",  NULL } },
     { 0 },
 };
 

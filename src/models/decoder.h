@@ -199,6 +199,14 @@ typedef struct Streams {
     bool scales;       /* gates of `per_layer` read the active stream times learned numbers */
 } Streams;
 
+/* There are several streams, and each layer reads a sum of them and adds to all, by weights of the
+ * token (models/decoder_hyper.c). */
+typedef struct HyperConnections {
+    int64_t n, iterations; /* streams, at least 2; of what makes sums of their mix 1, at least 1 */
+    double eps;            /* added to weights, and to what they are divided by */
+    const Norm *norm;      /* of all streams together, without weights; there always */
+} HyperConnections;
+
 /* Norms are NULL where there is none; scales and caps are 0. */
 typedef struct Decoder {
     const char *name, *block_class; /* "gpt2", "GPT2Block" */
@@ -260,6 +268,7 @@ typedef struct Decoder {
     const ShortConv *short_conv;        /* NULL: no layer is such a convolution */
     const PerLayerEmbedding *per_layer; /* of the n_layer blocks; NULL: there is none */
     const Streams *streams;             /* NULL: there is one */
+    const HyperConnections *hyper;      /* likewise; of RESIDUAL_SERIAL, without `streams` */
     /* Beside attention, or what is in its place, a product of so many numbers, which are one of
      * what that reads, is added behind a norm, and so is what it reads; the sum is divided by the
      * root of 2 (Learned Augmented Residual Layers, Menghani et al. 2024). 0: there is none. */

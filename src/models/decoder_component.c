@@ -114,6 +114,12 @@ static const Field stream_fields[] = {
     FIELD_BOOL(StreamSettings, scale, "false", "with per_layer_embedding: its gates read the active stream times a learned number of each feature"),
     { 0 },
 };
+static const Field hyper_fields[] = {
+    FIELD_INT(HyperSettings, streams, "4", 2, 16, "number of streams"),
+    FIELD_INT(HyperSettings, iterations, "20", 1, 1000, "how often columns of the matrix that mixes them are divided by their sums, and rows but once"),
+    FIELD_FLOAT(HyperSettings, eps, "1e-6", 0, 1, "added to weights, and to these sums", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
 static const Field mixture_fields[] = {
     FIELD_INT(Moe, n_experts, NULL, 1, 65536, "number of experts"),
     FIELD_INT(Moe, top_k, NULL, 1, 65536, "experts of a token"),
@@ -215,6 +221,7 @@ static const Field fields[] = {
     FIELD_STRUCT(DecoderSettings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
     FIELD_STRUCT(DecoderSettings, per_layer_embedding, PerLayerSettings, per_layer_fields, "null", "a second table of embeddings, with a vector of each token id for each block: blocks add what it gives behind a gate that the stream opens; null: none"),
     FIELD_STRUCT(DecoderSettings, alternating_updates, StreamSettings, stream_fields, "null", "AltUp: several streams, each as wide as n_embd, of which the layers of a block read one; the block predicts all, and corrects them by what the layers made of that one; null: there is one stream"),
+    FIELD_STRUCT(DecoderSettings, hyper_connections, HyperSettings, hyper_fields, "null", "manifold-constrained hyper-connections: several streams, each as wide as n_embd; each layer reads a sum of them, and what it gives is added to all, by weights of the token, which mix the streams, too; null: there is one stream"),
     FIELD_INT(DecoderSettings, laurel_rank, "0", 0, MOST, "LAuReL: beside attention, or what is in its place, blocks add what that reads, and a product of it by a matrix of this rank, behind a norm; 0: they do not"),
     FIELD_STRUCT(DecoderSettings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
@@ -370,6 +377,15 @@ static const Streams *streams_of(Arena *a, const DecoderSettings *s)
     return arena_copy(a, &made, sizeof made);
 }
 
+static const HyperConnections *hyper_of(Arena *a, const DecoderSettings *s)
+{
+    const HyperSettings *given = s->hyper_connections;
+    if (!given) return NULL;
+    const HyperConnections made = { given->streams, given->iterations, given->eps,
+                                    without_weight(a, norm_of(a, s, s->n_embd, true)) };
+    return arena_copy(a, &made, sizeof made);
+}
+
 static void set_norms(Arena *a, const DecoderSettings *s, Decoder *d)
 {
     const bool two = s->residual != RESIDUAL_ONE_NORM;
@@ -401,6 +417,7 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->moe = mixture_of(a, s);
     d->per_layer = per_layer_of(a, s);
     d->streams = streams_of(a, s);
+    d->hyper = hyper_of(a, s);
 }
 
 static Error *build(Builder *b, const void *settings, void **out)

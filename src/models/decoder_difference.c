@@ -193,6 +193,17 @@ static const char *streams(Arena *a, const Streams *x, const Streams *y)
     return e ? e : flag(a, "scale of the active stream", x->scales, y->scales);
 }
 
+static const char *hyper(Arena *a, const HyperConnections *x, const HyperConnections *y)
+{
+    if (!x || !y) return flag(a, "hyper-connections", x, y);
+    const char *e = number(a, "streams of hyper-connections", (double)x->n, (double)y->n);
+    if (!e)
+        e = number(a, "iterations of hyper-connections", (double)x->iterations,
+                   (double)y->iterations);
+    if (!e) e = number(a, "eps of hyper-connections", x->eps, y->eps);
+    return e ? e : norms(a, "norm of hyper-connections", x->norm, y->norm);
+}
+
 static bool attends(const DecoderLayer *l)
 {
     return l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
@@ -378,6 +389,7 @@ static const char *mixers(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = convolutions(a, x->short_conv, y->short_conv);
     if (!e) e = per_layer(a, x->per_layer, y->per_layer);
     if (!e) e = streams(a, x->streams, y->streams);
+    if (!e) e = hyper(a, x->hyper, y->hyper);
     if (!e)
         e = number(a, "rank beside attention (laurel)", (double)x->laurel_rank,
                    (double)y->laurel_rank);

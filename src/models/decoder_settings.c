@@ -297,6 +297,33 @@ static Error *check_streams(const DecoderSettings *s)
     return NULL;
 }
 
+/* Of several streams: what is of one alone. */
+static Error *check_hyper(const DecoderSettings *s)
+{
+    if (!s->hyper_connections) return NULL;
+    const Multipliers *m = s->multipliers;
+    bool shortcut = false;
+    for (int64_t i = 0; i < s->layers.n; i++) shortcut |= s->layers.item[i].shortcut;
+    const struct {
+        const char *key;
+        bool given;
+    } other[] = { { "alternating_updates", s->alternating_updates },
+                  { "per_layer_embedding", s->per_layer_embedding },
+                  { "laurel_rank", s->laurel_rank },
+                  { "multi_token", s->multi_token },
+                  { "shortcut of layers", shortcut },
+                  { "attention_stream, linear_stream and ffn_stream of multipliers",
+                    m && (m->attention_stream != 1 || m->linear_stream != 1 ||
+                          m->ffn_stream != 1) } };
+    if (s->residual != RESIDUAL_SERIAL)
+        return error_new("hyper_connections: layers add to all streams; residual must be serial");
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (other[i].given)
+            return error_new("hyper_connections: %s must be left out, which is of one stream",
+                             other[i].key);
+    return NULL;
+}
+
 static Error *check_halves(const DecoderSettings *s)
 {
     for (int64_t i = 0; i < s->layers.n; i++) {
@@ -412,6 +439,7 @@ static Error *check_ternary(const DecoderSettings *s)
                   { "short_conv", s->short_conv },
                   { "per_layer_embedding", s->per_layer_embedding },
                   { "alternating_updates", s->alternating_updates },
+                  { "hyper_connections", s->hyper_connections },
                   { "laurel_rank", s->laurel_rank } };
     for (size_t i = 0; i < sizeof other / sizeof *other && s->linear == LINEAR_TERNARY; i++)
         if (other[i].given)
@@ -475,6 +503,7 @@ Error *decoder_settings_check(const void *settings)
     TRY(decoder_layers_check(s));
     TRY(check_per_layer(s));
     TRY(check_streams(s));
+    TRY(check_hyper(s));
     TRY(check_latent(s));
     TRY(check_sparse(s));
     TRY(check_differential(s));

@@ -37,6 +37,11 @@ typedef struct StreamSettings {
     bool scale;
 } StreamSettings;
 
+typedef struct HyperSettings {
+    int64_t streams, iterations;
+    double eps;
+} HyperSettings;
+
 typedef enum LinearKind { LINEAR_PLAIN, LINEAR_TERNARY } LinearKind;
 typedef enum GateFunction { GATE_BY_SIGMOID, GATE_BY_SOFTPLUS } GateFunction;
 typedef enum QkNorm { QK_NONE, QK_HEAD, QK_EACH_HEAD, QK_WIDTH } QkNorm;
@@ -72,6 +77,7 @@ typedef struct DecoderSettings {
     const Moe *mixture;
     const PerLayerSettings *per_layer_embedding;
     const StreamSettings *alternating_updates;
+    const HyperSettings *hyper_connections;
     int64_t laurel_rank;
     const MultiToken *multi_token;
 } DecoderSettings;

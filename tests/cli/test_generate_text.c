@@ -517,6 +517,11 @@ TEST(ranks_of_a_pipeline_are_sent_all_streams)
                         "vocab_size: 99}");
 }
 
+TEST(ranks_of_a_pipeline_are_sent_all_hyper_connected_streams)
+{
+    check_staged_blocks("hyper_connections: {streams: 3, iterations: 4}");
+}
+
 /* That of block 1 is, on another rank. */
 TEST(ranks_of_a_pipeline_are_sent_what_is_added_behind_the_next_block)
 {

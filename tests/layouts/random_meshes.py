@@ -76,6 +76,9 @@ def draw_mixer(r, model):
         layers[-1]["n_head_q"] = 2 * model["n_head_q"]
     if r.random() < 0.15:
         model |= dict(alternating_updates=dict(streams=r.choice([2, 3, 4]), active=r.choice([0, 1]), bound=r.choice([0.0, 0.3])), multi_token=None)
+    elif r.random() < 0.15 and model.get("residual", "serial") == "serial":
+        model |= dict(hyper_connections=dict(streams=r.choice([2, 3, 4]), iterations=r.choice([1, 3]), eps=r.choice([1e-6, 1e-2])), multi_token=None)
+        return layers
     if r.random() < 0.15 and model.get("residual", "serial") == "serial":
         model["laurel_rank"] = r.choice([4, 8])
     if r.random() < 0.2:

@@ -87,6 +87,10 @@ of_sparse[] = {
     WHOLE_OF(SparseAttention, heads, "heads of indexers"), WHOLE_OF(SparseAttention, width, "width of indexers"),
     WHOLE_OF(SparseAttention, top_k, "tokens that indexers select"), { 0 },
 },
+of_hyper[] = {
+    WHOLE_OF(HyperConnections, n, "streams of hyper-connections"), WHOLE_OF(HyperConnections, iterations, "iterations of hyper-connections"),
+    REAL_OF(HyperConnections, eps, "eps of hyper-connections"), { 0 },
+},
 of_streams[] = {
     WHOLE_OF(Streams, n, "streams"), WHOLE_OF(Streams, active, "active stream"), REAL_OF(Streams, bound, "bound of factors of streams"),
     FLAG_OF(Streams, scales, "scale of the active stream"), { 0 },
@@ -180,6 +184,11 @@ static void put_streams(Decoder *d, void *part)
     d->streams = part;
 }
 
+static void put_hyper(Decoder *d, void *part)
+{
+    d->hyper = part;
+}
+
 TEST(each_option_in_which_two_descriptions_differ_is_named)
 {
     Arena *a = arena_new();
@@ -204,5 +213,9 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     check(a, &d, d.sparse, sizeof *d.sparse, put_sparse, of_sparse);
     d = tiny_family_of(a, "Gemma3nTextDecoderLayer");
     check(a, &d, d.streams, sizeof *d.streams, put_streams, of_streams);
+    const HyperConnections hyper = { 3, 4, 1e-3, d.usual_norm };
+    d = tiny_family_of(a, "LlamaDecoderLayer");
+    d.hyper = &hyper;
+    check(a, &d, d.hyper, sizeof *d.hyper, put_hyper, of_hyper);
     arena_free(a);
 }
