@@ -64,10 +64,11 @@ static Value *dense(Build *b, const DecoderLayer *layer, Value *x)
     return mlp_out(b->g, d->is_gated ? "W_2" : "c_proj", y, d->width, d->ffn_bias);
 }
 
-static Value *mixture(Build *b, Value *x, Value *routed)
+static Value *mixture(Build *b, const DecoderLayer *layer, Value *x, Value *routed)
 {
+    const MoeIds by_id = { b->ids, b->d->vocab_size };
     graph_enter(b->g, "mlp", -1);
-    Value *y = moe_layer(b->g, x, routed, b->d->moe, &b->moe);
+    Value *y = moe_layer(b->g, x, routed, b->d->moe, layer->by_id ? &by_id : NULL, &b->moe);
     graph_leave(b->g);
     return y;
 }
@@ -83,7 +84,7 @@ static Value *dense_and_mixture(Build *b, const DecoderLayer *layer, Value *x, V
     Value *read = norm(g, "experts_norm", stream, n), *routed = read;
     if (b->d->moe->router_norm)
         routed = scale(g, norm(g, "router_norm", stream, n), 1 / sqrt((double)b->d->width));
-    Value *mixed = norm(g, "mixture_norm", mixture(b, read, routed), n);
+    Value *mixed = norm(g, "mixture_norm", mixture(b, layer, read, routed), n);
     return add(g, norm(g, "dense_norm", own, n), mixed);
 }
 
@@ -100,7 +101,7 @@ static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x, Value 
     const bool mixes = layer->is_sparse && !layer->shortcut;
     Value *y;
     if (mixes) {
-        y = d->moe->beside_ffn ? dense_and_mixture(b, layer, x, stream) : mixture(b, x, x);
+        y = d->moe->beside_ffn ? dense_and_mixture(b, layer, x, stream) : mixture(b, layer, x, x);
     } else {
         graph_enter(b->g, "mlp", -1);
         y = dense(b, layer, x);
@@ -171,9 +172,9 @@ static Value *fed_forward(Build *b, const DecoderLayer *layer, const BlockNorms 
 }
 
 /* What a mixture gives of x, to be added behind the next block. */
-static Value *late_mixture(Build *b, const BlockNorms *norms, Value *x)
+static Value *late_mixture(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *x)
 {
-    Value *y = behind_ffn(b, true, mixture(b, x, x));
+    Value *y = behind_ffn(b, true, mixture(b, layer, x, x));
     y = multiplied(b->g, y, decoder_multipliers(b->d)->ffn_out);
     return maybe_norm(b->g, "mixture_norm", y, norms->late_post);
 }
@@ -233,7 +234,7 @@ static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorm
     if (!layer->no_ffn) {
         Value *stream = seen(b, "hyper_ffn", x, &weights);
         Value *read = of_sum ? stream : maybe_norm(g, "ffn_norm", stream, norms->ffn);
-        if (layer->shortcut) b->late = late_mixture(b, norms, read);
+        if (layer->shortcut) b->late = late_mixture(b, layer, norms, read);
         x = written(b, normed ? read : x, decoder_multipliers(b->d)->ffn_stream,
                     fed_forward(b, layer, norms, read, stream), weights);
         if (of_sum) x = maybe_norm(g, "ffn_norm", x, norms->ffn);
@@ -395,6 +396,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     Value *wte = embedding_table(g, "wte", d->vocab_size, table_width(d), "vocab", ROLE_EMBEDDING);
     make_products(&b);
     Value *ids = model_input(g, &self->inputs[0], f), *x = embedded(&b, ids, wte);
+    b.ids = ids;
     if (f->documents && d->document_key) b.documents = model_input(g, &self->inputs[1], f);
     b.made = keys_to_share(g->arena, d);
     Value **vectors = per_layer_embeddings(&b, ids, x);

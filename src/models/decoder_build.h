@@ -40,7 +40,8 @@ typedef struct Build {
     int64_t salt;      /* of the next dropout */
     Table *table;      /* of each rotary transform, made at its first use */
     int64_t n_tables, cap_tables;
-    Value *documents;            /* of the tokens; NULL: all are one */
+    Value *ids;                  /* of the tokens */
+    Value *documents;            /* likewise; NULL: all are one */
     Value *embed_in, *embed_out; /* weights of an embedding_width; NULL: it has none */
     KeysValues *made;            /* by block; NULL: no block reads those of another */
     Index index;                 /* the last one */

@@ -237,6 +237,7 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
         if (!e && attends(p)) e = attention_layers(a, p, q);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
         if (!e) e = flag(a, "mixture of experts", p->is_sparse, q->is_sparse);
+        if (!e) e = flag(a, "experts by token ids", p->by_id, q->by_id);
         if (!e)
             e = flag(a, "mixture that is added behind the next block", p->shortcut, q->shortcut);
         for (int64_t k = 0; !e && k < p->n_rope; k++) e = ropes(a, &p->rope[k], &q->rope[k]);

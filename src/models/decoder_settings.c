@@ -69,6 +69,24 @@ static Error *check_shortcuts(const DecoderSettings *s)
     return NULL;
 }
 
+static Error *check_ids(const DecoderSettings *s)
+{
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        if (!x->by_id) continue;
+        const bool is_last = decoder_kind_of_block(s, s->n_layer - 1) == i;
+        if (!x->sparse) return error_new("layers.%lld: by_id is of sparse blocks", (long long)i);
+        if (s->mixture && s->mixture->score == SCORE_MIXER)
+            return error_new("layers.%lld: by_id: experts that a table has are not chosen one "
+                             "after the other; score of the mixture must not be mixer",
+                             (long long)i);
+        if (s->multi_token && is_last)
+            return error_new("multi_token: its blocks are of the last kind, whose experts are those "
+                             "of the id of one token (by_id)");
+    }
+    return NULL;
+}
+
 static Error *check_mixture(const DecoderSettings *s)
 {
     bool any = false;
@@ -510,5 +528,6 @@ Error *decoder_settings_check(const void *settings)
     TRY(check_multipliers(s));
     TRY(check_linear(s));
     TRY(check_shortcuts(s));
+    TRY(check_ids(s));
     return check_mixture(s);
 }

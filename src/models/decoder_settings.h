@@ -16,7 +16,7 @@ typedef struct LayerSettings {
     const RopeScaling *rope;
     const int64_t *head_width, *n_head_q, *n_head_kv, *ffn_hidden;
     bool chunks, no_qk_norm, no_sinks, no_out_bias, keys_as_values, shared_kv, shared_index,
-        no_rope, sparse, shortcut, linear, side_by_side, conv, no_mixer, no_ffn;
+        no_rope, sparse, by_id, shortcut, linear, side_by_side, conv, no_mixer, no_ffn;
     double sparsity;
 } LayerSettings;
 

@@ -147,13 +147,22 @@ static Value *out_of_latent(Graph *g, Value *y, const Value *x, const Moe *m)
     return m->latent ? linear(g, "latent_out", y, &out) : y;
 }
 
-Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
+static Value *experts_of_ids(Graph *g, const Moe *m, const MoeIds *by_id)
 {
-    Moe limited = *m;
-    if (sums->continues) limited.capacity = 0;
-    const Linear router = { moe_all_experts(m), NULL, "embed", m->bias, ROLE_LINEAR };
-    Value *logits = linear(g, "router", routed, &router), *bias = balance(g, m);
-    if (m->logit_cap > 0) logits = logit_cap(g, logits, m->logit_cap);
+    const Dim d[] = { { .size = by_id->vocab_size }, { .size = m->top_k } };
+    const Init choices = { .kind = INIT_CHOICES,
+                           .columns = m->top_k,
+                           .high = (double)moe_all_experts(m) };
+    Value *table = layer_param(g, "router", "experts", 2, d, ROLE_TOKEN, choices);
+    table->is_frozen = true;
+    return moe_hash(g, by_id->ids, table, moe_all_experts(m));
+}
+
+/* Weights of a token's experts, which *expert gives. */
+static Value *routed_to(Graph *g, const Moe *m, const MoeIds *by_id, Value *logits, Value *bias,
+                        Value **expert)
+{
+    const MoeMixer mixer = { .top_k = m->top_k, .near = m->near };
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
                              .sqrt_softplus = m->score == SCORE_SQRT_SOFTPLUS,
@@ -163,13 +172,24 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
                              .factor = m->factor != 0 ? m->factor : 1,
                              .n_groups = m->n_groups,
                              .top_groups = m->top_groups };
+    if (m->score == SCORE_MIXER) return moe_mixer(g, logits, &mixer, expert);
+    if (!by_id) return moe_route(g, logits, bias, &route, expert);
+    *expert = experts_of_ids(g, m, by_id);
+    return moe_weigh(g, logits, *expert, &route);
+}
+
+Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, const MoeIds *by_id,
+                 MoeSums *sums)
+{
+    Moe limited = *m;
+    if (sums->continues) limited.capacity = 0;
+    const Linear router = { moe_all_experts(m), NULL, "embed", m->bias, ROLE_LINEAR };
+    Value *logits = linear(g, "router", routed, &router), *bias = by_id ? NULL : balance(g, m);
+    if (m->logit_cap > 0) logits = logit_cap(g, logits, m->logit_cap);
     Value *expert, *dropped = NULL;
-    const MoeMixer mixer = { .top_k = m->top_k, .near = m->near };
-    Value *weight = m->score == SCORE_MIXER ? moe_mixer(g, logits, &mixer, &expert)
-                                            : moe_route(g, logits, bias, &route, &expert),
-          *taken = expert;
+    Value *weight = routed_to(g, m, by_id, logits, bias, &expert), *taken = expert;
     weight = scaled_weights(g, m, weight, expert);
-    if (m->balance_rate > 0 && sums->training)
+    if (bias && m->balance_rate > 0 && sums->training)
         moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));
     const MoeLimit limit = { m->n_experts, m->zero_experts, limited.capacity,
                              m->overflow == OVERFLOW_STOPS };
@@ -183,6 +203,10 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
     y = out_of_latent(g, y, x, m);
     if (m->zero_experts) y = add(g, y, moe_identity(g, x, weight, expert, m->n_experts));
     if (m->shared_hidden) y = add(g, y, shared_expert(g, x, m));
+    if (by_id) { /* what is not chosen cannot be more even */
+        if (dropped) add_up(g, &sums->dropped, dropped);
+        return y;
+    }
     add_sums(g, m, sums, logits, expert, dropped);
     if (sums->inspect)
         graph_output(g, arena_printf(g->arena, "router_logits.%d", g->place[g->block].index),

@@ -60,11 +60,19 @@ typedef struct MoeSums {
                        tokens come at a time: no expert has a capacity */
 } MoeSums;
 
-/* Of x; the router reads `routed`, mostly the same. Parameters router.weight (and router.balance
+/* A layer whose tokens go to experts by their ids, which a table has: the parameter
+ * router.experts [vocab_size top_k], which training keeps. */
+typedef struct MoeIds {
+    Value *ids; /* [b s] */
+    int64_t vocab_size;
+} MoeIds;
+
+/* Of x, by_id NULL but where ids choose the experts; the router reads `routed`, mostly the same. Parameters router.weight (and router.balance
  * [all experts], biases that no gradient changes), experts.{W,V,W_2}.weight [experts ...], and
  * shared.{W,V,W_2,gate}; where experts are plain, {c_fc,c_proj} in the place of {W,V,W_2}; with
  * expert_scale router.scale [all experts]; with latent latent_{in,out}.weight. */
-Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums);
+Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, const MoeIds *by_id,
+                 MoeSums *sums);
 /* Experts that the router chooses from, those without weights included. */
 int64_t moe_all_experts(const Moe *m);
 /* What n_groups, top_groups and the other numbers do not agree on; NULL: they do. */

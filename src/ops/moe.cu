@@ -114,12 +114,44 @@ KERNEL(moe_route_kernel, 128)
     }
 }
 
+/* in: ids, table; attributes: the number of experts. */
+KERNEL(moe_hash_kernel, 256)
+{
+    const int64_t k = c.in[1].size[1], n_experts = attrs_of<MoeHash>(c).n_experts;
+    for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
+        const int32_t id = get_int(c.in[0], i / k);
+        const bool is_there = id >= 0 && id < c.in[1].size[0];
+        const float expert = is_there ? get(c.in[1], id * k + i % k) : -1;
+        const bool is_expert = expert >= 0 && expert < n_experts;
+        if (!is_expert) fail(c, KERNEL_BAD_INDEX);
+        set(c.out[0], i, is_expert ? (int32_t)expert : 0);
+    }
+}
+
+/* in: logits, experts. */
+KERNEL(moe_weigh_kernel, 128)
+{
+    const MoeRoute &a = attrs_of<MoeRoute>(c);
+    const CallTensor &x = c.in[0];
+    const int64_t e = x.size[x.n_dims - 1], k = c.in[1].size[c.in[1].n_dims - 1], n = x.count / e;
+    for (int64_t i = thread_number(); i < n; i += all_threads()) {
+        const double lse = of_single_logits(a) ? 0 : row_lse(x, i * e, e);
+        float sum = (float)a.sum_eps;
+        for (int64_t j = 0; j < k; j++)
+            sum += score(a, get(x, i * e + get_int(c.in[1], i * k + j)), lse);
+        for (int64_t j = 0; j < k; j++) {
+            const float s = score(a, get(x, i * e + get_int(c.in[1], i * k + j)), lse);
+            put(c.out[0], i * k + j, (float)a.factor * s / (a.normalize ? sum : 1));
+        }
+    }
+}
+
 /* in: logits, experts, gradient of the weights; as in moe_route.c. */
 KERNEL(moe_route_grad_kernel, 128)
 {
     const MoeRoute &a = attrs_of<MoeRoute>(c);
     const CallTensor &x = c.in[0];
-    const int64_t e = x.size[x.n_dims - 1], k = a.top_k, n = x.count / e;
+    const int64_t e = x.size[x.n_dims - 1], k = c.in[1].size[c.in[1].n_dims - 1], n = x.count / e;
     for (int64_t i = thread_number(); i < n; i += all_threads()) {
         const double lse = of_single_logits(a) ? 0 : row_lse(x, i * e, e);
         float sum = (float)a.sum_eps, along = 0, flow = 0;
@@ -135,7 +167,7 @@ KERNEL(moe_route_grad_kernel, 128)
                 for (int64_t j = 0; j < k; j++) {
                     if (get_int(c.in[1], i * k + j) != m) continue;
                     const float dw = get(c.in[2], i * k + j);
-                    slope = (float)a.factor * (a.normalize ? (dw - along) / sum : dw);
+                    slope += (float)a.factor * (a.normalize ? (dw - along) / sum : dw);
                 }
                 if (pass == 0)
                     flow += s * slope;

@@ -23,6 +23,17 @@ typedef struct MoeRoute {
  * the choice alone; NULL: nothing is. */
 extern const OpDef op_moe_route;
 Value *moe_route(Graph *g, Value *logits, Value *bias, const MoeRoute *attrs, Value **expert);
+/* The experts [b s k] of tokens by their ids [b s]: rows of table [v k], numbers that are experts
+ * below n_experts (Roller et al. 2021, hash layers). KERNEL_BAD_INDEX: an id, or an expert, is not
+ * there. Nothing flows back. */
+Value *moe_hash(Graph *g, Value *ids, Value *table, int64_t n_experts);
+/* Logits [* e] give the weights [* k] of experts [* k] that something else has chosen; bias, groups
+ * and top_k do not count. An expert may come several times. */
+Value *moe_weigh(Graph *g, Value *logits, Value *expert, const MoeRoute *attrs);
+/* Attributes of "moe_hash". */
+typedef struct MoeHash {
+    int64_t n_experts;
+} MoeHash;
 /* Of all tokens: in *share [e] the number of times that a token goes to an expert, in *probability
  * [e] its softmax, both as means. The gradient goes through the probability alone. */
 void moe_share(Graph *g, Value *logits, Value *expert, Value **share, Value **probability);

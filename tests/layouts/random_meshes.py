@@ -258,6 +258,9 @@ def draw_model(r):
             if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):
                 layer["sparse"] = True
                 layer.pop("ffn_hidden", None)
+        for layer in layers:
+            if layer.get("sparse") and model["mixture"]["score"] != "mixer" and not model.get("multi_token") and r.random() < 0.2:
+                layer["by_id"] = True
         period = [layer for layer in layers for _ in range(layer.get("count", 1))]
         for layer in layers:  # the last block has none behind it
             if model["residual"] == "serial" and "beside_ffn" not in model["mixture"] and layer is not period[(model["n_layer"] - 1) % len(period)]:

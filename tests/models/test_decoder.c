@@ -523,6 +523,13 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "linear: ternary, laurel_rank: 4", "laurel_rank must be left out" },
         { "linear: ternary, alternating_updates: {}", "alternating_updates must be left out" },
         { "linear: ternary, hyper_connections: {}", "hyper_connections must be left out" },
+        { "layers: [{by_id: true}]", "layers.0: by_id is of sparse blocks" },
+        { "layers: [{sparse: true, by_id: true}], mixture: {n_experts: 4, top_k: 2, hidden: 8, "
+          "score: mixer, normalize: false}",
+          "score of the mixture must not be mixer" },
+        { "layers: [{sparse: true, by_id: true}], mixture: {n_experts: 4, top_k: 2, hidden: 8}, "
+          "multi_token: {}",
+          "whose experts are those of the id of one token" },
         { "hyper_connections: {}, residual: normed", "residual must be serial" },
         { "hyper_connections: {}, alternating_updates: {}",
           "alternating_updates must be left out" },

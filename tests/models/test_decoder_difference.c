@@ -56,7 +56,7 @@ of_rope[] = {
     FLAG_OF(RopeScaling, proportional, "layer 1: rope by whole heads"), FLAG_OF(RopeScaling, still, "layer 1: positions that turn"), { 0 },
 },
 of_differential[] = { REAL_OF(Differential, std, "std of what the share of second heads begins with"), { 0 } },
-of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), FLAG_OF(DecoderLayer, shortcut, "layer 1: mixture that is added behind the next block"), { 0 } },
+of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), FLAG_OF(DecoderLayer, by_id, "layer 1: experts by token ids"), FLAG_OF(DecoderLayer, shortcut, "layer 1: mixture that is added behind the next block"), { 0 } },
 of_moe[] = {
     WHOLE_OF(Moe, n_experts, "experts"), WHOLE_OF(Moe, top_k, "experts of a token"), WHOLE_OF(Moe, hidden, "width of an expert"), WHOLE_OF(Moe, latent, "width of what experts read"),
     WHOLE_OF(Moe, zero_experts, "experts without weights"), REAL_OF(Moe, logit_cap, "bound of router logits"), REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
