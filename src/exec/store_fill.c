@@ -25,6 +25,14 @@ typedef struct Filling {
     double from, span; /* TRUNCATED: the shares of the normal that are kept */
 } Filling;
 
+/* Those of a row lie as far apart as they can, from a number that is drawn on. */
+static double choice(const Filling *f, uint64_t i)
+{
+    const uint64_t columns = (uint64_t)f->init->columns, n = (uint64_t)f->init->high,
+                   first = (uint64_t)(rng_uniform(f->key, i / columns) * f->init->high);
+    return (double)((first + i % columns * (n / columns)) % n);
+}
+
 static double init_number(const Filling *f, uint64_t i)
 {
     const Init *r = f->init;
@@ -39,6 +47,8 @@ static double init_number(const Filling *f, uint64_t i)
         return r->mean + r->std * rng_normal_between(f->key, i, f->from, f->from + f->span);
     case INIT_UNIFORM:
         return r->low + (r->high - r->low) * rng_uniform(f->key, i);
+    case INIT_CHOICES:
+        return choice(f, i);
     case INIT_LOG_COUNT:
         return log((double)(i % (uint64_t)r->columns + 1));
     }

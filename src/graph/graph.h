@@ -46,13 +46,15 @@ typedef enum InitKind {
     INIT_NORMAL,
     INIT_TRUNCATED,
     INIT_UNIFORM,
-    INIT_LOG_COUNT /* log(1), log(2) ... log(columns), and again */
+    INIT_LOG_COUNT, /* log(1), log(2) ... log(columns), and again */
+    INIT_CHOICES /* rows of so many columns, each of different whole numbers below `high`, which is at
+                    least as many */
 } InitKind;
 typedef struct Init {
     InitKind kind;
     double mean, std; /* NORMAL, TRUNCATED */
     double low, high; /* bounds of TRUNCATED (absolute) and UNIFORM */
-    int64_t columns;  /* LOG_COUNT */
+    int64_t columns;  /* LOG_COUNT, CHOICES */
 } Init;
 
 /* What a parameter is for: initializers go by it. */

@@ -95,6 +95,9 @@ static void print_init(const Init *r, FILE *to)
     case INIT_LOG_COUNT:
         fprintf(to, "logarithms of 1 to %lld, again and again", (long long)r->columns);
         break;
+    case INIT_CHOICES:
+        fprintf(to, "%lld numbers of %.17g a row", (long long)r->columns, r->high);
+        break;
     }
 }
 

@@ -61,7 +61,7 @@ static Value *text_mlp(Build *b, const char *name, Value *x)
         return fc_mlp(b->g, name, x, t->ffn_hidden, t->bias, b->dropout, &b->salt);
     graph_enter(b->g, name, -1);
     Value *y = gated_mlp(b->g, x, ACTIVATE_SILU, swiglu_hidden(t->ffn_hidden, SWIGLU_MULTIPLE),
-                         t->bias, 1);
+                         t->bias, 1, 0);
     graph_leave(b->g);
     return y;
 }

@@ -58,16 +58,17 @@ static Value *dense(Build *b, const DecoderLayer *layer, Value *x)
     const int64_t hidden = decoder_hidden_of(d, layer);
     const double sparsity = layer->sparsity;
     Value *y = d->is_gated ? gated_hidden(b->g, x, d->activation, hidden, d->ffn_bias,
-                                          decoder_multipliers(d)->ffn_gate, sparsity)
+                                          decoder_multipliers(d)->ffn_gate, sparsity, d->gate_bound)
                            : plain_hidden(b->g, x, d->activation, hidden, d->ffn_bias, sparsity);
     y = inner_norm(b, "mlp", "hidden_norm", y);
     return mlp_out(b->g, d->is_gated ? "W_2" : "c_proj", y, d->width, d->ffn_bias);
 }
 
-static Value *mixture(Build *b, Value *x, Value *routed)
+static Value *mixture(Build *b, const DecoderLayer *layer, Value *x, Value *routed)
 {
+    const MoeIds by_id = { b->ids, b->d->vocab_size };
     graph_enter(b->g, "mlp", -1);
-    Value *y = moe_layer(b->g, x, routed, b->d->moe, &b->moe);
+    Value *y = moe_layer(b->g, x, routed, b->d->moe, layer->by_id ? &by_id : NULL, &b->moe);
     graph_leave(b->g);
     return y;
 }
@@ -83,7 +84,7 @@ static Value *dense_and_mixture(Build *b, const DecoderLayer *layer, Value *x, V
     Value *read = norm(g, "experts_norm", stream, n), *routed = read;
     if (b->d->moe->router_norm)
         routed = scale(g, norm(g, "router_norm", stream, n), 1 / sqrt((double)b->d->width));
-    Value *mixed = norm(g, "mixture_norm", mixture(b, read, routed), n);
+    Value *mixed = norm(g, "mixture_norm", mixture(b, layer, read, routed), n);
     return add(g, norm(g, "dense_norm", own, n), mixed);
 }
 
@@ -100,7 +101,7 @@ static Value *feed_forward(Build *b, const DecoderLayer *layer, Value *x, Value 
     const bool mixes = layer->is_sparse && !layer->shortcut;
     Value *y;
     if (mixes) {
-        y = d->moe->beside_ffn ? dense_and_mixture(b, layer, x, stream) : mixture(b, x, x);
+        y = d->moe->beside_ffn ? dense_and_mixture(b, layer, x, stream) : mixture(b, layer, x, x);
     } else {
         graph_enter(b->g, "mlp", -1);
         y = dense(b, layer, x);
@@ -171,9 +172,9 @@ static Value *fed_forward(Build *b, const DecoderLayer *layer, const BlockNorms 
 }
 
 /* What a mixture gives of x, to be added behind the next block. */
-static Value *late_mixture(Build *b, const BlockNorms *norms, Value *x)
+static Value *late_mixture(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *x)
 {
-    Value *y = behind_ffn(b, true, mixture(b, x, x));
+    Value *y = behind_ffn(b, true, mixture(b, layer, x, x));
     y = multiplied(b->g, y, decoder_multipliers(b->d)->ffn_out);
     return maybe_norm(b->g, "mixture_norm", y, norms->late_post);
 }
@@ -197,6 +198,22 @@ static Value *with_laurel(Build *b, Value *x, Value *read)
     return scale(g, add(g, x, y), 1 / sqrt(2.0));
 }
 
+/* What a layer reads of the stream, or of several. *weights: those that it is written back by;
+ * NULL: there is one stream. */
+static Value *seen(Build *b, const char *name, Value *x, Value **weights)
+{
+    *weights = NULL;
+    return b->d->hyper ? hyper_front(b, name, x, weights) : x;
+}
+
+/* The stream, times `kept`, or all streams, with what a layer gives. */
+static Value *written(Build *b, Value *x, double kept, Value *y, Value *weights)
+{
+    const double factor = b->d->residual_scale;
+    if (!weights) return added(b, x, kept, y);
+    return hyper_behind(b, x, factor != 0 ? scale(b->g, y, factor) : y, weights);
+}
+
 /* Layers add to the stream, or to what the norm in front of them gives, or that norm is of the sum.
  */
 static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorms *norms, Value *x)
@@ -204,19 +221,22 @@ static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorm
     const bool normed = b->d->residual == RESIDUAL_NORMED,
                of_sum = b->d->residual == RESIDUAL_NORM_OF_SUM;
     Graph *g = b->g;
-    Value *late = b->late;
+    Value *late = b->late, *weights;
     b->late = NULL;
     if (layer->mixer != MIXER_NONE) {
-        Value *read = of_sum ? x : maybe_norm(g, "attention_norm", x, norms->attention);
-        x = added(b, normed ? read : x, stream_factor(b->d, layer), mixed(b, layer, norms, read));
+        Value *stream = seen(b, "hyper_mixer", x, &weights);
+        Value *read = of_sum ? stream : maybe_norm(g, "attention_norm", stream, norms->attention);
+        x = written(b, normed ? read : x, stream_factor(b->d, layer), mixed(b, layer, norms, read),
+                    weights);
         if (b->d->laurel_rank) x = with_laurel(b, x, read);
         if (of_sum) x = maybe_norm(g, "attention_norm", x, norms->attention);
     }
     if (!layer->no_ffn) {
-        Value *read = of_sum ? x : maybe_norm(g, "ffn_norm", x, norms->ffn);
-        if (layer->shortcut) b->late = late_mixture(b, norms, read);
-        x = added(b, normed ? read : x, decoder_multipliers(b->d)->ffn_stream,
-                  fed_forward(b, layer, norms, read, x));
+        Value *stream = seen(b, "hyper_ffn", x, &weights);
+        Value *read = of_sum ? stream : maybe_norm(g, "ffn_norm", stream, norms->ffn);
+        if (layer->shortcut) b->late = late_mixture(b, layer, norms, read);
+        x = written(b, normed ? read : x, decoder_multipliers(b->d)->ffn_stream,
+                    fed_forward(b, layer, norms, read, stream), weights);
         if (of_sum) x = maybe_norm(g, "ffn_norm", x, norms->ffn);
     }
     return late ? added(b, x, 1, late) : x;
@@ -376,6 +396,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     Value *wte = embedding_table(g, "wte", d->vocab_size, table_width(d), "vocab", ROLE_EMBEDDING);
     make_products(&b);
     Value *ids = model_input(g, &self->inputs[0], f), *x = embedded(&b, ids, wte);
+    b.ids = ids;
     if (f->documents && d->document_key) b.documents = model_input(g, &self->inputs[1], f);
     b.made = keys_to_share(g->arena, d);
     Value **vectors = per_layer_embeddings(&b, ids, x);
@@ -405,25 +426,45 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
 
 /* As regular expressions of the original: `.attn` is any character, then "attn". */
 static const DecayGroup groups[] = {
-    { "linear", (const char *const[]){ "attn",           "mlp",
-                                       "short_conv.",    "mtp.stream.",
-                                       "mtp.token.",     "per_layer_proj",
-                                       "per_layer_gate", "per_layer_out",
-                                       "altup_in.",      "altup_out.",
-                                       "altup_router",   "altup_predict",
-                                       "altup_correct",  "laurel_left",
-                                       "laurel_right",   "embed_in.",
-                                       "embed_out.",     "lm_head.weight",
-                                       "lm_head.bias",   NULL } },
+    { "linear", (const char *const[]){ "attn",
+                                       "mlp",
+                                       "short_conv.",
+                                       "mtp.stream.",
+                                       "mtp.token.",
+                                       "per_layer_proj",
+                                       "per_layer_gate",
+                                       "per_layer_out",
+                                       "altup_in.",
+                                       "altup_out.",
+                                       "altup_router",
+                                       "altup_predict",
+                                       "altup_correct",
+                                       "laurel_left",
+                                       "laurel_right",
+                                       "embed_in.",
+                                       "embed_out.",
+                                       "lm_head.weight",
+                                       "lm_head.bias",
+                                       "hyper_mixer.weight",
+                                       "hyper_ffn.weight",
+                                       "hyper_head.weight",
+                                       NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
-    { "layernorm",
-      (const char *const[]){
-          "attention_norm", "ffn_norm",    "lm_head_norm",   "attention_post_norm",
-          "ffn_post_norm",  "stream_norm", "token_norm",     "ahead_norm",
-          "embedding_norm", "block_scale", "dense_norm",     "experts_norm",
-          "heads_norm",     "hidden_norm", "mixture_norm",   "router_norm",
-          "delta_norm",     "delta_gates", "per_layer_norm", "per_layer_post_norm",
-          "altup_norm",     "altup_scale", "laurel_norm",    NULL } },
+    { "layernorm", (const char *const[]){ "attention_norm",    "ffn_norm",
+                                          "lm_head_norm",      "attention_post_norm",
+                                          "ffn_post_norm",     "stream_norm",
+                                          "token_norm",        "ahead_norm",
+                                          "embedding_norm",    "block_scale",
+                                          "dense_norm",        "experts_norm",
+                                          "heads_norm",        "hidden_norm",
+                                          "mixture_norm",      "router_norm",
+                                          "delta_norm",        "delta_gates",
+                                          "per_layer_norm",    "per_layer_post_norm",
+                                          "altup_norm",        "altup_scale",
+                                          "laurel_norm",       "hyper_mixer.base",
+                                          "hyper_mixer.scale", "hyper_ffn.base",
+                                          "hyper_ffn.scale",   "hyper_head.base",
+                                          "hyper_head.scale",  NULL } },
     { 0 },
 };
 

@@ -57,6 +57,8 @@ typedef struct DecoderLayer {
     bool is_sparse; /* `moe` instead of one feed-forward layer */
     bool shortcut;  /* of a sparse block: it has the feed-forward layer, too, `moe` reads what that
                        reads, and what it gives is added behind the next block */
+    bool by_id;    /* of a sparse block: the experts of a token are those that a table has for its id
+                    */
     bool no_ffn;
     int64_t hidden;  /* width of its feed-forward layer; 0: as of the model */
     double sparsity; /* share of what its activation reads that is 0 instead, above 0 and below 1:
@@ -199,6 +201,14 @@ typedef struct Streams {
     bool scales;       /* gates of `per_layer` read the active stream times learned numbers */
 } Streams;
 
+/* There are several streams, and each layer reads a sum of them and adds to all, by weights of the
+ * token (models/decoder_hyper.c). */
+typedef struct HyperConnections {
+    int64_t n, iterations; /* streams, at least 2; of what makes sums of their mix 1, at least 1 */
+    double eps;            /* added to weights, and to what they are divided by */
+    const Norm *norm;      /* of all streams together, without weights; there always */
+} HyperConnections;
+
 /* Norms are NULL where there is none; scales and caps are 0. */
 typedef struct Decoder {
     const char *name, *block_class; /* "gpt2", "GPT2Block" */
@@ -228,6 +238,7 @@ typedef struct Decoder {
     bool is_ternary; /* linear layers of blocks multiply rounded factors (passes/ternary.c) */
     Activation activation;
     bool is_gated;
+    double gate_bound;          /* of gated layers with SILU (models/layers.h); 0: there is none */
     const Norm *embedding_norm; /* of what the table gives, behind its scale */
     const Norm *usual_norm;     /* those that are not named here are as this one; there always */
     /* In front of a layer, and after it before its result is added to the stream. */
@@ -259,6 +270,7 @@ typedef struct Decoder {
     const ShortConv *short_conv;        /* NULL: no layer is such a convolution */
     const PerLayerEmbedding *per_layer; /* of the n_layer blocks; NULL: there is none */
     const Streams *streams;             /* NULL: there is one */
+    const HyperConnections *hyper;      /* likewise; of RESIDUAL_SERIAL, without `streams` */
     /* Beside attention, or what is in its place, a product of so many numbers, which are one of
      * what that reads, is added behind a norm, and so is what it reads; the sum is divided by the
      * root of 2 (Learned Augmented Residual Layers, Menghani et al. 2024). 0: there is none. */

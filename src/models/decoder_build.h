@@ -40,7 +40,8 @@ typedef struct Build {
     int64_t salt;      /* of the next dropout */
     Table *table;      /* of each rotary transform, made at its first use */
     int64_t n_tables, cap_tables;
-    Value *documents;            /* of the tokens; NULL: all are one */
+    Value *ids;                  /* of the tokens */
+    Value *documents;            /* likewise; NULL: all are one */
     Value *embed_in, *embed_out; /* weights of an embedding_width; NULL: it has none */
     KeysValues *made;            /* by block; NULL: no block reads those of another */
     Index index;                 /* the last one */
@@ -117,6 +118,14 @@ Value *streams_predicted(Build *b, Value *x);
 Value *streams_active(Build *b, Value *x);
 Value *streams_corrected(Build *b, Value *x, Value *active);
 Value *streams_given(Build *b, Value *x, Value *vector);
+/* decoder_hyper.c: likewise, of a model with hyper-connections, from embeddings x and of the
+ * streams behind the last block. */
+Value *hyper_begun(Build *b, Value *x);
+Value *hyper_joined(Build *b, Value *x);
+/* What a layer of a block reads of all streams x, with the weights "<name>.*" that *weights gives;
+ * and all streams with what it gave, y [b s width]. */
+Value *hyper_front(Build *b, const char *name, Value *x, Value **weights);
+Value *hyper_behind(Build *b, Value *x, Value *y, Value *weights);
 /* decoder_attention.c: the cache of that name for what is kept of texts, [texts ...]. What has a
  * second dimension of 1 is kept of a text as a whole, else that is its positions. */
 Value *decoder_cache(Build *b, const char *name, const Value *x, int n_dims, const Dim *dims);

@@ -7,7 +7,7 @@ static const char *const norm_types[] = { "rms", "layer", NULL };
 static const char *const linear_choices[] = { "plain", "ternary", NULL };
 static const char *const qk_norms[] = { "none", "head", "each_head", "width", NULL };
 static const char *const gate_functions[] = { "sigmoid", "softplus", NULL };
-static const char *const scores[] = { "softmax", "sigmoid", "mixer", NULL };
+static const char *const scores[] = { "softmax", "sigmoid", "mixer", "sqrt_softplus", NULL };
 static const char *const overflows[] = { "drop", "stop", NULL };
 
 /* Beyond any model: products of two fit in 64 bits. */
@@ -59,6 +59,7 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, shared_index, "false", "no indexer of sparse_attention: attention sees the tokens that the one of the last block before it that has its own selected"),
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
+    FIELD_BOOL(LayerSettings, by_id, "false", "with sparse: a token goes to the experts that a table has for its id, drawn once and kept by training; its router says how much each counts"),
     FIELD_BOOL(LayerSettings, shortcut, "false", "with sparse: these blocks have the feed-forward layer, too; the mixture reads what that reads, and what it gives is added behind the next block"),
     FIELD_BOOL(LayerSettings, linear, "false", "linear attention, or a state space, in the place of attention"),
     FIELD_BOOL(LayerSettings, side_by_side, "false", "attention and the layer of linear side by side behind one norm; what they give is added up"),
@@ -114,12 +115,18 @@ static const Field stream_fields[] = {
     FIELD_BOOL(StreamSettings, scale, "false", "with per_layer_embedding: its gates read the active stream times a learned number of each feature"),
     { 0 },
 };
+static const Field hyper_fields[] = {
+    FIELD_INT(HyperSettings, streams, "4", 2, 16, "number of streams"),
+    FIELD_INT(HyperSettings, iterations, "20", 1, 1000, "how often columns of the matrix that mixes them are divided by their sums, and rows but once"),
+    FIELD_FLOAT(HyperSettings, eps, "1e-6", 0, 1, "added to weights, and to these sums", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
 static const Field mixture_fields[] = {
     FIELD_INT(Moe, n_experts, NULL, 1, 65536, "number of experts"),
     FIELD_INT(Moe, top_k, NULL, 1, 65536, "experts of a token"),
     FIELD_INT(Moe, hidden, NULL, 1, MOST, "width of an expert"),
     FIELD_INT(Moe, zero_experts, "0", 0, 65536, "so many more experts, behind the others, have no weights: they give a token back as it is, times its weight"),
-    FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits; mixer: one expert after the other, each by a softmax over those left that are near it"),
+    FIELD_CHOICE(Moe, score, "softmax", scores, "of the router's logits; sqrt_softplus: the root of log(1 + e^x) of each; mixer: one expert after the other, each by a softmax over those left that are near it"),
     FIELD_FLOAT(Moe, logit_cap, "0.0", 0, INFINITY, "these logits are bent to stay within it; 0: they are not"),
     FIELD_FLOAT(Moe, near, "0.0", 0, 1, "mixer: half of the distance, in shares of logits, up to which experts count beside the one that is chosen"),
     FIELD_BOOL(Moe, normalize, "true", "the weights of a token's experts add up to 1"),
@@ -127,7 +134,7 @@ static const Field mixture_fields[] = {
     FIELD_BOOL(Moe, weigh_inputs, "false", "the weights multiply what a token's experts read, instead of what they give"),
     FIELD_FLOAT(Moe, factor, "1.0", 0, INFINITY, "multiplies the weights", .flags = FIELD_OPEN_MIN),
     FIELD_INT(Moe, n_groups, "0", 0, MOST_EXPERT_GROUPS, "groups of neighbouring experts, of which a token's experts are in the best ones; 0: none"),
-    FIELD_INT(Moe, top_groups, "0", 0, MOST_EXPERT_GROUPS, "so many of them: those with the largest score, with sigmoids with the largest sum of two"),
+    FIELD_INT(Moe, top_groups, "0", 0, MOST_EXPERT_GROUPS, "so many of them: those with the largest score, where scores are of single logits with the largest sum of two"),
     FIELD_FLOAT(Moe, capacity, "0.0", 0, INFINITY, "an expert takes so many times its fair share of a microbatch; 0: all that come"),
     FIELD_CHOICE(Moe, overflow, "drop", overflows, "what is done with more: dropped and counted, or the training stops"),
     FIELD_BOOL(Moe, bias, "false", "biases of the router and of the experts"),
@@ -183,6 +190,7 @@ static const Field fields[] = {
     FIELD_CHOICE(DecoderSettings, linear, "plain", linear_choices, "of linear layers of blocks: ternary rounds weights to -1, 0 or 1 times their mean size, and activations to eight bits, whenever they are multiplied"),
     FIELD_BOOL(DecoderSettings, gated, "true", "the activation of one product multiplies another, in experts too"),
     FIELD_CHOICE(DecoderSettings, activation, "silu", activation_choices, "of feed-forward layers and experts"),
+    FIELD_FLOAT(DecoderSettings, gate_bound, "0.0", 0, INFINITY, "of gated layers with silu, experts too: what silu reads counts as at most so much, and what it multiplies as within so much; 0: as they are"),
     FIELD_STRUCT(DecoderSettings, norm, NormSettings, norm_fields, "{}", "all norms of the model"),
     FIELD_BOOL(DecoderSettings, block_scale, "false", "the stream behind each block is multiplied by a number of the block, 1 unless it is read from a model; training keeps it"),
     FIELD_BOOL(DecoderSettings, embedding_norm, "false", "a norm of embeddings"),
@@ -214,6 +222,7 @@ static const Field fields[] = {
     FIELD_STRUCT(DecoderSettings, mixture, Moe, mixture_fields, "null", "experts of sparse blocks; null: no block is"),
     FIELD_STRUCT(DecoderSettings, per_layer_embedding, PerLayerSettings, per_layer_fields, "null", "a second table of embeddings, with a vector of each token id for each block: blocks add what it gives behind a gate that the stream opens; null: none"),
     FIELD_STRUCT(DecoderSettings, alternating_updates, StreamSettings, stream_fields, "null", "AltUp: several streams, each as wide as n_embd, of which the layers of a block read one; the block predicts all, and corrects them by what the layers made of that one; null: there is one stream"),
+    FIELD_STRUCT(DecoderSettings, hyper_connections, HyperSettings, hyper_fields, "null", "manifold-constrained hyper-connections: several streams, each as wide as n_embd; each layer reads a sum of them, and what it gives is added to all, by weights of the token, which mix the streams, too; null: there is one stream"),
     FIELD_INT(DecoderSettings, laurel_rank, "0", 0, MOST, "LAuReL: beside attention, or what is in its place, blocks add what that reads, and a product of it by a matrix of this rank, behind a norm; 0: they do not"),
     FIELD_STRUCT(DecoderSettings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
@@ -322,6 +331,7 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .rope = rope,
                                    .n_rope = rope && !x->no_rope && decoder_layer_attends(x),
                                    .is_sparse = x->sparse,
+                                   .by_id = x->by_id,
                                    .shortcut = x->shortcut,
                                    .no_ffn = x->no_ffn,
                                    .hidden = own_size(x->ffn_hidden, s->ffn_hidden),
@@ -344,6 +354,7 @@ static const Moe *mixture_of(Arena *a, const DecoderSettings *s)
     Moe *m = arena_copy(a, s->mixture, sizeof *s->mixture);
     m->activation = (Activation)s->activation;
     m->is_plain = !s->gated;
+    m->gate_bound = s->gate_bound;
     return m;
 }
 
@@ -365,6 +376,15 @@ static const Streams *streams_of(Arena *a, const DecoderSettings *s)
     const StreamSettings *given = s->alternating_updates;
     if (!given) return NULL;
     const Streams made = { given->streams, given->active, given->bound, given->scale };
+    return arena_copy(a, &made, sizeof made);
+}
+
+static const HyperConnections *hyper_of(Arena *a, const DecoderSettings *s)
+{
+    const HyperSettings *given = s->hyper_connections;
+    if (!given) return NULL;
+    const HyperConnections made = { given->streams, given->iterations, given->eps,
+                                    without_weight(a, norm_of(a, s, s->n_embd, true)) };
     return arena_copy(a, &made, sizeof made);
 }
 
@@ -399,6 +419,7 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->moe = mixture_of(a, s);
     d->per_layer = per_layer_of(a, s);
     d->streams = streams_of(a, s);
+    d->hyper = hyper_of(a, s);
 }
 
 static Error *build(Builder *b, const void *settings, void **out)
@@ -449,6 +470,7 @@ static Error *build(Builder *b, const void *settings, void **out)
         .is_ternary = s->linear == LINEAR_TERNARY,
         .activation = (Activation)s->activation,
         .is_gated = s->gated,
+        .gate_bound = s->gate_bound,
         .qkv_clip = s->qkv_clip,
         .qk_norm_by_head = s->qk_norm == QK_EACH_HEAD,
         .qk_norm_before_rope = s->qk_norm_before_rope,

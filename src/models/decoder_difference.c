@@ -193,6 +193,17 @@ static const char *streams(Arena *a, const Streams *x, const Streams *y)
     return e ? e : flag(a, "scale of the active stream", x->scales, y->scales);
 }
 
+static const char *hyper(Arena *a, const HyperConnections *x, const HyperConnections *y)
+{
+    if (!x || !y) return flag(a, "hyper-connections", x, y);
+    const char *e = number(a, "streams of hyper-connections", (double)x->n, (double)y->n);
+    if (!e)
+        e = number(a, "iterations of hyper-connections", (double)x->iterations,
+                   (double)y->iterations);
+    if (!e) e = number(a, "eps of hyper-connections", x->eps, y->eps);
+    return e ? e : norms(a, "norm of hyper-connections", x->norm, y->norm);
+}
+
 static bool attends(const DecoderLayer *l)
 {
     return l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
@@ -226,6 +237,7 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
         if (!e && attends(p)) e = attention_layers(a, p, q);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
         if (!e) e = flag(a, "mixture of experts", p->is_sparse, q->is_sparse);
+        if (!e) e = flag(a, "experts by token ids", p->by_id, q->by_id);
         if (!e)
             e = flag(a, "mixture that is added behind the next block", p->shortcut, q->shortcut);
         for (int64_t k = 0; !e && k < p->n_rope; k++) e = ropes(a, &p->rope[k], &q->rope[k]);
@@ -378,6 +390,7 @@ static const char *mixers(Arena *a, const Decoder *x, const Decoder *y)
     if (!e) e = convolutions(a, x->short_conv, y->short_conv);
     if (!e) e = per_layer(a, x->per_layer, y->per_layer);
     if (!e) e = streams(a, x->streams, y->streams);
+    if (!e) e = hyper(a, x->hyper, y->hyper);
     if (!e)
         e = number(a, "rank beside attention (laurel)", (double)x->laurel_rank,
                    (double)y->laurel_rank);
@@ -395,6 +408,7 @@ static const char *biases_and_bounds(Arena *a, const Decoder *x, const Decoder *
     if (!e) e = flag(a, "bias of the head", x->head_bias, y->head_bias);
     if (!e) e = flag(a, "ternary weights", x->is_ternary, y->is_ternary);
     if (!e) e = flag(a, "gate of the feed-forward layer", x->is_gated, y->is_gated);
+    if (!e) e = number(a, "bound of gated layers", x->gate_bound, y->gate_bound);
     if (!e && x->activation != y->activation)
         e = arena_printf(a, "activation: %s instead of %s", activation_choices[x->activation],
                          activation_choices[y->activation]);

@@ -39,6 +39,6 @@ Value *per_layer_given(Build *b, Value *x, Value *vector)
     Graph *g = b->g;
     const Linear in = { p->width, NULL, "embed", false, ROLE_LINEAR },
                  out = { d->width, "embed", NULL, false, ROLE_RESIDUAL };
-    Value *y = gate(g, linear(g, "per_layer_gate", x, &in), vector, d->activation);
+    Value *y = gate(g, linear(g, "per_layer_gate", x, &in), vector, d->activation, 0);
     return norm(g, "per_layer_post_norm", linear(g, "per_layer_out", y, &out), p->post_norm);
 }

@@ -55,7 +55,7 @@ Value *recurrent_layer(Build *b, Value *x)
                              .fade = group_products(b, "fade_gate", v) };
     graph_leave(g);
     walk.speed = speeds(g, r->width);
-    Value *y = gate(g, open, walked(b, &walk), b->d->activation);
+    Value *y = gate(g, open, walked(b, &walk), b->d->activation, 0);
     graph_enter(g, "linear_attn", -1);
     y = linear(g, "c_proj", y, &out);
     graph_leave(g);

@@ -69,6 +69,24 @@ static Error *check_shortcuts(const DecoderSettings *s)
     return NULL;
 }
 
+static Error *check_ids(const DecoderSettings *s)
+{
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        if (!x->by_id) continue;
+        const bool is_last = decoder_kind_of_block(s, s->n_layer - 1) == i;
+        if (!x->sparse) return error_new("layers.%lld: by_id is of sparse blocks", (long long)i);
+        if (s->mixture && s->mixture->score == SCORE_MIXER)
+            return error_new("layers.%lld: by_id: experts that a table has are not chosen one "
+                             "after the other; score of the mixture must not be mixer",
+                             (long long)i);
+        if (s->multi_token && is_last)
+            return error_new("multi_token: its blocks are of the last kind, whose experts are those "
+                             "of the id of one token (by_id)");
+    }
+    return NULL;
+}
+
 static Error *check_mixture(const DecoderSettings *s)
 {
     bool any = false;
@@ -297,6 +315,33 @@ static Error *check_streams(const DecoderSettings *s)
     return NULL;
 }
 
+/* Of several streams: what is of one alone. */
+static Error *check_hyper(const DecoderSettings *s)
+{
+    if (!s->hyper_connections) return NULL;
+    const Multipliers *m = s->multipliers;
+    bool shortcut = false;
+    for (int64_t i = 0; i < s->layers.n; i++) shortcut |= s->layers.item[i].shortcut;
+    const struct {
+        const char *key;
+        bool given;
+    } other[] = { { "alternating_updates", s->alternating_updates },
+                  { "per_layer_embedding", s->per_layer_embedding },
+                  { "laurel_rank", s->laurel_rank },
+                  { "multi_token", s->multi_token },
+                  { "shortcut of layers", shortcut },
+                  { "attention_stream, linear_stream and ffn_stream of multipliers",
+                    m && (m->attention_stream != 1 || m->linear_stream != 1 ||
+                          m->ffn_stream != 1) } };
+    if (s->residual != RESIDUAL_SERIAL)
+        return error_new("hyper_connections: layers add to all streams; residual must be serial");
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (other[i].given)
+            return error_new("hyper_connections: %s must be left out, which is of one stream",
+                             other[i].key);
+    return NULL;
+}
+
 static Error *check_halves(const DecoderSettings *s)
 {
     for (int64_t i = 0; i < s->layers.n; i++) {
@@ -412,6 +457,7 @@ static Error *check_ternary(const DecoderSettings *s)
                   { "short_conv", s->short_conv },
                   { "per_layer_embedding", s->per_layer_embedding },
                   { "alternating_updates", s->alternating_updates },
+                  { "hyper_connections", s->hyper_connections },
                   { "laurel_rank", s->laurel_rank } };
     for (size_t i = 0; i < sizeof other / sizeof *other && s->linear == LINEAR_TERNARY; i++)
         if (other[i].given)
@@ -455,6 +501,8 @@ Error *decoder_settings_check(const void *settings)
     }
     if (s->activation == ACTIVATE_CLAMPED_SWIGLU && !s->gated)
         return error_new("activation: clamped_swiglu is of gated layers; gated is false");
+    if (s->gate_bound > 0 && (s->activation != ACTIVATE_SILU || !s->gated))
+        return error_new("gate_bound: it is of gated layers with activation: silu");
     if (s->activation == ACTIVATE_XIELU && (s->gated || s->mixture))
         return error_new(
             "activation: xielu is of layers without a gate; it needs gated: false, and "
@@ -473,11 +521,13 @@ Error *decoder_settings_check(const void *settings)
     TRY(decoder_layers_check(s));
     TRY(check_per_layer(s));
     TRY(check_streams(s));
+    TRY(check_hyper(s));
     TRY(check_latent(s));
     TRY(check_sparse(s));
     TRY(check_differential(s));
     TRY(check_multipliers(s));
     TRY(check_linear(s));
     TRY(check_shortcuts(s));
+    TRY(check_ids(s));
     return check_mixture(s);
 }

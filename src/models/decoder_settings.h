@@ -16,7 +16,7 @@ typedef struct LayerSettings {
     const RopeScaling *rope;
     const int64_t *head_width, *n_head_q, *n_head_kv, *ffn_hidden;
     bool chunks, no_qk_norm, no_sinks, no_out_bias, keys_as_values, shared_kv, shared_index,
-        no_rope, sparse, shortcut, linear, side_by_side, conv, no_mixer, no_ffn;
+        no_rope, sparse, by_id, shortcut, linear, side_by_side, conv, no_mixer, no_ffn;
     double sparsity;
 } LayerSettings;
 
@@ -37,6 +37,11 @@ typedef struct StreamSettings {
     bool scale;
 } StreamSettings;
 
+typedef struct HyperSettings {
+    int64_t streams, iterations;
+    double eps;
+} HyperSettings;
+
 typedef enum LinearKind { LINEAR_PLAIN, LINEAR_TERNARY } LinearKind;
 typedef enum GateFunction { GATE_BY_SIGMOID, GATE_BY_SOFTPLUS } GateFunction;
 typedef enum QkNorm { QK_NONE, QK_HEAD, QK_EACH_HEAD, QK_WIDTH } QkNorm;
@@ -48,7 +53,7 @@ typedef struct DecoderSettings {
     int64_t seed, unused_positions;
     const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
-        alibi, alibi_scale, residual_scale, logit_divisor, qkv_clip;
+        alibi, alibi_scale, residual_scale, logit_divisor, qkv_clip, gate_bound;
     bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias,
         head_bias, gated;
     int linear, activation;
@@ -72,6 +77,7 @@ typedef struct DecoderSettings {
     const Moe *mixture;
     const PerLayerSettings *per_layer_embedding;
     const StreamSettings *alternating_updates;
+    const HyperSettings *hyper_connections;
     int64_t laurel_rank;
     const MultiToken *multi_token;
 } DecoderSettings;

@@ -42,6 +42,7 @@ static Value *projected(Build *b, const char *module, int64_t i, Value *x, Value
 
 Value *streams_begun(Build *b, Value *x)
 {
+    if (b->d->hyper) return hyper_begun(b, x);
     if (!b->d->streams) return x;
     Value *all = x;
     for (int64_t i = 1; i < b->d->streams->n; i++)
@@ -51,6 +52,7 @@ Value *streams_begun(Build *b, Value *x)
 
 Value *streams_joined(Build *b, Value *x)
 {
+    if (b->d->hyper) return hyper_joined(b, x);
     if (!b->d->streams) return x;
     const int64_t n = b->d->streams->n;
     Value *first = stream(b, x, 0), *sum = first;

@@ -125,8 +125,9 @@ Value *activate(Graph *g, Value *x, Activation activation)
     }
 }
 
-Value *gate(Graph *g, Value *gate, Value *up, Activation activation)
+Value *gate(Graph *g, Value *gate, Value *up, Activation activation, double bound)
 {
+    if (activation == ACTIVATE_SILU && bound > 0) return bounded_swiglu(g, gate, up, bound);
     if (activation == ACTIVATE_SILU) return swiglu(g, gate, up);
     if (activation == ACTIVATE_CLAMPED_SWIGLU) return clamped_swiglu(g, gate, up, GATE_LIMIT);
     return mul(g, activate(g, gate, activation), up);
@@ -143,12 +144,12 @@ static Value *largest(Graph *g, Value *x, double sparsity)
 }
 
 Value *gated_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
-                    double factor, double sparsity)
+                    double factor, double sparsity, double bound)
 {
     const Linear into = into_hidden(hidden, bias, ROLE_LINEAR),
                  up = into_hidden(hidden, bias, ROLE_UP);
     Value *a = multiplied(g, linear(g, "W", x, &into), factor), *b = linear(g, "V", x, &up);
-    return gate(g, largest(g, a, sparsity), b, activation);
+    return gate(g, largest(g, a, sparsity), b, activation, bound);
 }
 
 Value *mlp_out(Graph *g, const char *name, Value *hidden, int64_t width, bool bias)
@@ -160,9 +161,9 @@ Value *mlp_out(Graph *g, const char *name, Value *hidden, int64_t width, bool bi
 }
 
 Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
-                 double factor)
+                 double factor, double bound)
 {
-    return mlp_out(g, "W_2", gated_hidden(g, x, activation, hidden, bias, factor, 0),
+    return mlp_out(g, "W_2", gated_hidden(g, x, activation, hidden, bias, factor, 0, bound),
                    value_width(x), bias);
 }
 

@@ -62,21 +62,22 @@ Value *norm_by(Graph *g, NormParams p, Value *x, const Norm *settings);
 Value *norm(Graph *g, const char *name, Value *x, const Norm *settings);
 /* Of all but XIELU, which has parameters, and CLAMPED_SWIGLU. */
 Value *activate(Graph *g, Value *x, Activation activation);
-/* activation(gate) * up; what CLAMPED_SWIGLU bounds them by is GATE_LIMIT. */
+/* activation(gate) * up; what CLAMPED_SWIGLU bounds them by is GATE_LIMIT. Of SILU alone: with a
+ * bound above 0 `gate` counts as at most that, and `up` as within it. */
 #define GATE_LIMIT 7.0
-Value *gate(Graph *g, Value *gate, Value *up, Activation activation);
+Value *gate(Graph *g, Value *gate, Value *up, Activation activation, double bound);
 /* x times a number; x itself where it is 1. */
 Value *multiplied(Graph *g, Value *x, double factor);
 /* w2(activation(factor w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
 /* What their last products read, and these. Of what the activation reads the share `sparsity`, the
  * smallest, counts as 0 (ops/gaussian_top_k.h); 0: all is read. */
 Value *gated_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
-                    double factor, double sparsity);
+                    double factor, double sparsity, double bound);
 Value *plain_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
                     double sparsity);
 Value *mlp_out(Graph *g, const char *name, Value *hidden, int64_t width, bool bias);
 Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
-                 double factor);
+                 double factor, double bound);
 /* c_proj(activation(c_fc x)). */
 Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);
 /* The hidden width of SwiGLU: two thirds of `ffn_hidden`, rounded up to a multiple. */

@@ -76,7 +76,8 @@ static Value *run_experts(Graph *g, Value *x, const Moe *m, const MoeRows *rows)
     }
     Value *a = expert_linear(g, "W", in, m, m->hidden, &at, n),
           *b = expert_linear(g, "V", in, m, m->hidden, &at, n);
-    Value *y = expert_linear(g, "W_2", gate(g, a, b, m->activation), m, width, &at, n);
+    Value *y =
+        expert_linear(g, "W_2", gate(g, a, b, m->activation, m->gate_bound), m, width, &at, n);
     return moe_return(g, y, &at);
 }
 
@@ -112,8 +113,9 @@ static Value *shared_expert(Graph *g, Value *x, const Moe *m)
 {
     const Linear one = { 1, NULL, "embed", false, ROLE_LINEAR };
     graph_enter(g, "shared", -1);
-    Value *y = m->is_plain ? plain_mlp(g, x, m->activation, m->shared_hidden, false)
-                           : gated_mlp(g, x, m->activation, m->shared_hidden, false, 1);
+    Value *y = m->is_plain
+                   ? plain_mlp(g, x, m->activation, m->shared_hidden, false)
+                   : gated_mlp(g, x, m->activation, m->shared_hidden, false, 1, m->gate_bound);
     if (m->shared_gate)
         y = sigmoid_gate(g, y, reshape(g, "bso->b(so)", NULL, linear(g, "gate", x, &one)));
     graph_leave(g);
@@ -145,28 +147,49 @@ static Value *out_of_latent(Graph *g, Value *y, const Value *x, const Moe *m)
     return m->latent ? linear(g, "latent_out", y, &out) : y;
 }
 
-Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
+static Value *experts_of_ids(Graph *g, const Moe *m, const MoeIds *by_id)
 {
-    Moe limited = *m;
-    if (sums->continues) limited.capacity = 0;
-    const Linear router = { moe_all_experts(m), NULL, "embed", m->bias, ROLE_LINEAR };
-    Value *logits = linear(g, "router", routed, &router), *bias = balance(g, m);
-    if (m->logit_cap > 0) logits = logit_cap(g, logits, m->logit_cap);
+    const Dim d[] = { { .size = by_id->vocab_size }, { .size = m->top_k } };
+    const Init choices = { .kind = INIT_CHOICES,
+                           .columns = m->top_k,
+                           .high = (double)moe_all_experts(m) };
+    Value *table = layer_param(g, "router", "experts", 2, d, ROLE_TOKEN, choices);
+    table->is_frozen = true;
+    return moe_hash(g, by_id->ids, table, moe_all_experts(m));
+}
+
+/* Weights of a token's experts, which *expert gives. */
+static Value *routed_to(Graph *g, const Moe *m, const MoeIds *by_id, Value *logits, Value *bias,
+                        Value **expert)
+{
+    const MoeMixer mixer = { .top_k = m->top_k, .near = m->near };
     const MoeRoute route = { .top_k = m->top_k,
                              .sigmoid = m->score == SCORE_SIGMOID,
+                             .sqrt_softplus = m->score == SCORE_SQRT_SOFTPLUS,
                              .by_logits = m->by_logits && bias,
                              .normalize = m->normalize,
                              .sum_eps = m->sum_eps,
                              .factor = m->factor != 0 ? m->factor : 1,
                              .n_groups = m->n_groups,
                              .top_groups = m->top_groups };
+    if (m->score == SCORE_MIXER) return moe_mixer(g, logits, &mixer, expert);
+    if (!by_id) return moe_route(g, logits, bias, &route, expert);
+    *expert = experts_of_ids(g, m, by_id);
+    return moe_weigh(g, logits, *expert, &route);
+}
+
+Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, const MoeIds *by_id,
+                 MoeSums *sums)
+{
+    Moe limited = *m;
+    if (sums->continues) limited.capacity = 0;
+    const Linear router = { moe_all_experts(m), NULL, "embed", m->bias, ROLE_LINEAR };
+    Value *logits = linear(g, "router", routed, &router), *bias = by_id ? NULL : balance(g, m);
+    if (m->logit_cap > 0) logits = logit_cap(g, logits, m->logit_cap);
     Value *expert, *dropped = NULL;
-    const MoeMixer mixer = { .top_k = m->top_k, .near = m->near };
-    Value *weight = m->score == SCORE_MIXER ? moe_mixer(g, logits, &mixer, &expert)
-                                            : moe_route(g, logits, bias, &route, &expert),
-          *taken = expert;
+    Value *weight = routed_to(g, m, by_id, logits, bias, &expert), *taken = expert;
     weight = scaled_weights(g, m, weight, expert);
-    if (m->balance_rate > 0 && sums->training)
+    if (bias && m->balance_rate > 0 && sums->training)
         moe_count(g, expert, graph_accumulator_named(g, LOAD, bias));
     const MoeLimit limit = { m->n_experts, m->zero_experts, limited.capacity,
                              m->overflow == OVERFLOW_STOPS };
@@ -180,6 +203,10 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
     y = out_of_latent(g, y, x, m);
     if (m->zero_experts) y = add(g, y, moe_identity(g, x, weight, expert, m->n_experts));
     if (m->shared_hidden) y = add(g, y, shared_expert(g, x, m));
+    if (by_id) { /* what is not chosen cannot be more even */
+        if (dropped) add_up(g, &sums->dropped, dropped);
+        return y;
+    }
     add_sums(g, m, sums, logits, expert, dropped);
     if (sums->inspect)
         graph_output(g, arena_printf(g->arena, "router_logits.%d", g->place[g->block].index),
@@ -190,11 +217,12 @@ Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums)
 const char *moe_groups_wrong(const Moe *m)
 {
     const int64_t n = m->n_groups, size = n ? m->n_experts / n : m->n_experts,
-                  least = m->score == SCORE_SIGMOID ? 2 : 1;
+                  least = m->score == SCORE_SOFTMAX ? 1 : 2;
     if (n && m->zero_experts) return "experts without weights are in no group";
     if (n > MOST_EXPERT_GROUPS) return "there are more than 64 groups of experts";
     if (n && (m->n_experts % n || size < least))
-        return "groups must be of equal size, of at least two experts where scores are sigmoids";
+        return "groups must be of equal size, of at least two experts where scores are of single "
+               "logits";
     if (n ? m->top_groups < 1 || m->top_groups > n : m->top_groups != 0)
         return "a token's experts must be chosen from at least one of the groups";
     if (n && m->top_k > m->top_groups * size)

@@ -7,7 +7,8 @@
 typedef enum RouterScore {
     SCORE_SOFTMAX,
     SCORE_SIGMOID,
-    SCORE_MIXER /* ops/moe_mixer.h */
+    SCORE_MIXER, /* ops/moe_mixer.h */
+    SCORE_SQRT_SOFTPLUS
 } RouterScore;
 
 typedef enum MoeOverflow { OVERFLOW_DROPS, OVERFLOW_STOPS } MoeOverflow;
@@ -36,9 +37,10 @@ typedef struct Moe {
     bool by_logits;          /* they are added to logits, not to scores */
     double balance_rate; /* by which they change in a step; there are some where it is above 0 */
     Activation activation;
-    bool is_plain;    /* experts, the shared one too, have no gate */
-    bool beside_ffn;  /* sparse blocks have a feed-forward layer, too; the mixture reads the stream
-                         behind a norm of its own, and so do both's results reach it */
+    double gate_bound; /* as in models/layers.h */
+    bool is_plain;     /* experts, the shared one too, have no gate */
+    bool beside_ffn;   /* sparse blocks have a feed-forward layer, too; the mixture reads the stream
+                          behind a norm of its own, and so do both's results reach it */
     bool router_norm; /* then the router reads the stream behind another one, divided by the root of
                          the width */
     bool norm_behind; /* what it gives, that of a shared expert included, goes through a norm,
@@ -58,11 +60,19 @@ typedef struct MoeSums {
                        tokens come at a time: no expert has a capacity */
 } MoeSums;
 
-/* Of x; the router reads `routed`, mostly the same. Parameters router.weight (and router.balance
+/* A layer whose tokens go to experts by their ids, which a table has: the parameter
+ * router.experts [vocab_size top_k], which training keeps. */
+typedef struct MoeIds {
+    Value *ids; /* [b s] */
+    int64_t vocab_size;
+} MoeIds;
+
+/* Of x, by_id NULL but where ids choose the experts; the router reads `routed`, mostly the same. Parameters router.weight (and router.balance
  * [all experts], biases that no gradient changes), experts.{W,V,W_2}.weight [experts ...], and
  * shared.{W,V,W_2,gate}; where experts are plain, {c_fc,c_proj} in the place of {W,V,W_2}; with
  * expert_scale router.scale [all experts]; with latent latent_{in,out}.weight. */
-Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, MoeSums *sums);
+Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, const MoeIds *by_id,
+                 MoeSums *sums);
 /* Experts that the router chooses from, those without weights included. */
 int64_t moe_all_experts(const Moe *m);
 /* What n_groups, top_groups and the other numbers do not agree on; NULL: they do. */

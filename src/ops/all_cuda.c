@@ -9,7 +9,7 @@
     KERNELS(head_loss) KERNELS(losses) KERNELS(nce) KERNELS(optimizer) KERNELS(muon) KERNELS(moe) KERNELS(moe_bias) KERNELS(qk_clip) \
     KERNELS(row_gate) KERNELS(features) KERNELS(attention_sink) KERNELS(xielu) KERNELS(causal_conv) KERNELS(delta_gates) KERNELS(fixed_decays) KERNELS(gated_delta) \
     KERNELS(scale_heads) KERNELS(exp_dot) KERNELS(repeat_heads) KERNELS(selective_scan) KERNELS(gated_recurrence) KERNELS(select_keys) KERNELS(selected_attention) KERNELS(index_loss) \
-    KERNELS(gaussian_top_k) KERNELS(match_size)
+    KERNELS(gaussian_top_k) KERNELS(match_size) KERNELS(hyper)
 /* clang-format on */
 
 #define DECLARE(name) extern const KernelDef name##_cuda[];

@@ -17,7 +17,7 @@
     OPS(accumulate) \
     OPS(embed) KERNELS(embed) \
     OPS(positions) \
-    OPS(norm) KERNELS(norm) OPS(match_size) KERNELS(match_size) \
+    OPS(norm) KERNELS(norm) OPS(match_size) KERNELS(match_size) OPS(hyper) KERNELS(hyper) \
     OPS(rope) KERNELS(rope) \
     OPS(rope_scaled) \
     OPS(sequence) OPS(patches) OPS(nce) \

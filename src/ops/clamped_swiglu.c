@@ -5,13 +5,20 @@ static const OpDef op_clamped_swiglu, op_clamped_swiglu_grad;
 
 static const Field attrs[] = {
     FIELD_FLOAT(ClampedSwiglu, limit, NULL, 0, 0, "bound of the factors"),
+    FIELD_BOOL(ClampedSwiglu, plain, NULL, "gate sigmoid(gate) up"),
     { 0 },
 };
 
 Value *clamped_swiglu(Graph *g, Value *gate, Value *up, double limit)
 {
     Value *in[] = { gate, up };
-    return graph_add(g, &op_clamped_swiglu, &(ClampedSwiglu){ limit }, 2, in)->out[0];
+    return graph_add(g, &op_clamped_swiglu, &(ClampedSwiglu){ limit, false }, 2, in)->out[0];
+}
+
+Value *bounded_swiglu(Graph *g, Value *gate, Value *up, double limit)
+{
+    Value *in[] = { gate, up };
+    return graph_add(g, &op_clamped_swiglu, &(ClampedSwiglu){ limit, true }, 2, in)->out[0];
 }
 
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
@@ -27,16 +34,28 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
+static double slope_of(const Launch *l)
+{
+    return ((const ClampedSwiglu *)l->attrs)->plain ? 1 : CLAMPED_SWIGLU_ALPHA;
+}
+
+/* To the second factor. */
+static double added_to(const Launch *l)
+{
+    return ((const ClampedSwiglu *)l->attrs)->plain ? 0 : 1;
+}
+
 static int reference(const Launch *l)
 {
     const double *gate = l->in[0].data, *up = l->in[1].data,
-                 limit = ((const ClampedSwiglu *)l->attrs)->limit;
+                 limit = ((const ClampedSwiglu *)l->attrs)->limit, alpha = slope_of(l),
+                 more = added_to(l);
     double *y = l->out[0].data;
     for (int64_t i = 0, n = tensor_count(&l->out[0]); i < n; i++) {
         const double a = gate[i] > limit ? limit : gate[i], u = up[i] > limit    ? limit
                                                                 : up[i] < -limit ? -limit
                                                                                  : up[i];
-        y[i] = a * sigmoid(CLAMPED_SWIGLU_ALPHA * a) * (u + 1);
+        y[i] = a * sigmoid(alpha * a) * (u + more);
     }
     return KERNEL_OK;
 }
@@ -45,7 +64,8 @@ static int reference(const Launch *l)
 static int grad_reference(const Launch *l)
 {
     const double *gate = l->in[0].data, *up = l->in[1].data, *dy = l->in[2].data,
-                 limit = ((const ClampedSwiglu *)l->attrs)->limit, alpha = CLAMPED_SWIGLU_ALPHA;
+                 limit = ((const ClampedSwiglu *)l->attrs)->limit, alpha = slope_of(l),
+                 more = added_to(l);
     double *dgate = l->out[0].data, *dup = l->out[1].data;
     for (int64_t i = 0, n = tensor_count(&l->out[0]); i < n; i++) {
         const bool gate_flows = !(gate[i] > limit), up_flows = !(up[i] > limit || up[i] < -limit);
@@ -54,7 +74,7 @@ static int grad_reference(const Launch *l)
                          : up[i] > 0 ? limit
                                      : -limit,
                      s = sigmoid(alpha * a);
-        dgate[i] = gate_flows ? dy[i] * (u + 1) * s * (1 + alpha * a * (1 - s)) : 0;
+        dgate[i] = gate_flows ? dy[i] * (u + more) * s * (1 + alpha * a * (1 - s)) : 0;
         dup[i] = up_flows ? dy[i] * a * s : 0;
     }
     return KERNEL_OK;
@@ -62,7 +82,7 @@ static int grad_reference(const Launch *l)
 
 static const OpDef op_clamped_swiglu = {
     .name = "clamped_swiglu",
-    .doc = "gate sigmoid(1.702 gate) (up + 1), of bounded factors",
+    .doc = "gate sigmoid(1.702 gate) (up + 1), or gate sigmoid(gate) up, of bounded factors",
     .dims = "*,*->*",
     .attrs = attrs,
     .attrs_size = sizeof(ClampedSwiglu),

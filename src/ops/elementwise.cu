@@ -374,22 +374,24 @@ __device__ static Factors clamped(float gate, float up, float limit)
 
 KERNEL(clamped_swiglu_kernel, 256)
 {
-    const float limit = (float)attrs_of<ClampedSwiglu>(c).limit,
-                alpha = (float)CLAMPED_SWIGLU_ALPHA;
+    const ClampedSwiglu &a = attrs_of<ClampedSwiglu>(c);
+    const float limit = (float)a.limit, alpha = a.plain ? 1 : (float)CLAMPED_SWIGLU_ALPHA,
+                more = a.plain ? 0 : 1;
     map_both<2>(c, [=](auto how, float gate, float up) {
         const Factors f = clamped(gate, up, limit);
-        return f.gate * sigmoid(how, alpha * f.gate) * (f.up + 1);
+        return f.gate * sigmoid(how, alpha * f.gate) * (f.up + more);
     });
 }
 
 KERNEL(clamped_swiglu_grad_kernel, 256)
 {
-    const float limit = (float)attrs_of<ClampedSwiglu>(c).limit,
-                alpha = (float)CLAMPED_SWIGLU_ALPHA;
+    const ClampedSwiglu &a = attrs_of<ClampedSwiglu>(c);
+    const float limit = (float)a.limit, alpha = a.plain ? 1 : (float)CLAMPED_SWIGLU_ALPHA,
+                more = a.plain ? 0 : 1;
     for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
         const Factors f = clamped(get(c.in[0], i), get(c.in[1], i), limit);
         const float dy = get(c.in[2], i), s = sigmoid(Exact(), alpha * f.gate);
-        put(c.out[0], i, f.gate_flows ? dy * (f.up + 1) * s * (1 + alpha * f.gate * (1 - s)) : 0);
+        put(c.out[0], i, f.gate_flows ? dy * (f.up + more) * s * (1 + alpha * f.gate * (1 - s)) : 0);
         put(c.out[1], i, f.up_flows ? dy * f.gate * s : 0);
     }
 }

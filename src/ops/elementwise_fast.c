@@ -196,20 +196,40 @@ INLINE void swiglu_grad_step(const Vec *x, Vec *y, float c)
     y[1] = value * x[2];
 }
 
-INLINE void clamped_swiglu_step(const Vec *x, Vec *y, float limit)
+INLINE void clamped(const Vec *x, Vec *y, float limit, float alpha, float more)
 {
     const Vec most = vec_set(limit), gate = vec_min(most, x[0]),
               up = vec_max(-most, vec_min(most, x[1]));
-    y[0] = gate * vec_sigmoid(gate * vec_set((float)CLAMPED_SWIGLU_ALPHA)) * (up + vec_set(1));
+    y[0] = gate * vec_sigmoid(gate * vec_set(alpha)) * (up + vec_set(more));
+}
+
+INLINE void clamped_grad(const Vec *x, Vec *y, float limit, float slope_at, float more)
+{
+    const Vec most = vec_set(limit), alpha = vec_set(slope_at);
+    const Vec gate = vec_min(most, x[0]), up = vec_max(-most, vec_min(most, x[1]));
+    const Vec s = vec_sigmoid(gate * alpha), slope = vec_fma(gate * alpha, s * (vec_set(1) - s), s);
+    y[0] = vec_keep(x[0] <= most, x[2] * (up + vec_set(more)) * slope);
+    y[1] = vec_keep((x[1] <= most) & (x[1] >= -most), x[2] * gate * s);
+}
+
+INLINE void clamped_swiglu_step(const Vec *x, Vec *y, float limit)
+{
+    clamped(x, y, limit, (float)CLAMPED_SWIGLU_ALPHA, 1);
 }
 
 INLINE void clamped_swiglu_grad_step(const Vec *x, Vec *y, float limit)
 {
-    const Vec most = vec_set(limit), alpha = vec_set((float)CLAMPED_SWIGLU_ALPHA);
-    const Vec gate = vec_min(most, x[0]), up = vec_max(-most, vec_min(most, x[1]));
-    const Vec s = vec_sigmoid(gate * alpha), slope = vec_fma(gate * alpha, s * (vec_set(1) - s), s);
-    y[0] = vec_keep(x[0] <= most, x[2] * (up + vec_set(1)) * slope);
-    y[1] = vec_keep((x[1] <= most) & (x[1] >= -most), x[2] * gate * s);
+    clamped_grad(x, y, limit, (float)CLAMPED_SWIGLU_ALPHA, 1);
+}
+
+INLINE void bounded_swiglu_step(const Vec *x, Vec *y, float limit)
+{
+    clamped(x, y, limit, 1, 0);
+}
+
+INLINE void bounded_swiglu_grad_step(const Vec *x, Vec *y, float limit)
+{
+    clamped_grad(x, y, limit, 1, 0);
 }
 
 INLINE void clip_step(const Vec *x, Vec *y, float bound)
@@ -255,7 +275,21 @@ RUN(swiglu, 2, 1, 0)
 RUN(swiglu_grad, 3, 2, 0)
 RUN(clamped_swiglu, 2, 1, (float)((const ClampedSwiglu *)l->attrs)->limit)
 RUN(clamped_swiglu_grad, 3, 2, (float)((const ClampedSwiglu *)l->attrs)->limit)
+RUN(bounded_swiglu, 2, 1, (float)((const ClampedSwiglu *)l->attrs)->limit)
+RUN(bounded_swiglu_grad, 3, 2, (float)((const ClampedSwiglu *)l->attrs)->limit)
 #undef RUN
+
+static int run_either_swiglu(const Launch *l)
+{
+    const ClampedSwiglu *a = l->attrs;
+    return a->plain ? run_bounded_swiglu(l) : run_clamped_swiglu(l);
+}
+
+static int run_either_swiglu_grad(const Launch *l)
+{
+    const ClampedSwiglu *a = l->attrs;
+    return a->plain ? run_bounded_swiglu_grad(l) : run_clamped_swiglu_grad(l);
+}
 
 const KernelDef TABLE[] = {
     { "cast", "cpu", "any>any", LEVEL, run_copy, NULL, floats_fit },
@@ -277,8 +311,8 @@ const KernelDef TABLE[] = {
     { "clip_grad", "cpu", "any any>any", LEVEL, run_clip_grad, NULL, floats_fit },
     { "swiglu", "cpu", "any any>any", LEVEL, run_swiglu, NULL, floats_fit },
     { "swiglu_grad", "cpu", "any any any>any any", LEVEL, run_swiglu_grad, NULL, floats_fit },
-    { "clamped_swiglu", "cpu", "any any>any", LEVEL, run_clamped_swiglu, NULL, floats_fit },
-    { "clamped_swiglu_grad", "cpu", "any any any>any any", LEVEL, run_clamped_swiglu_grad, NULL,
+    { "clamped_swiglu", "cpu", "any any>any", LEVEL, run_either_swiglu, NULL, floats_fit },
+    { "clamped_swiglu_grad", "cpu", "any any any>any any", LEVEL, run_either_swiglu_grad, NULL,
       floats_fit },
     { 0 },
 };

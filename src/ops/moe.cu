@@ -23,7 +23,20 @@ __device__ static double row_lse(const CallTensor &x, int64_t at, int64_t n)
 
 __device__ static float score(const MoeRoute &a, float x, double lse)
 {
+    if (a.sqrt_softplus) return sqrtf(fmaxf(x, 0) + log1pf(expf(-fabsf(x))));
     return a.sigmoid ? 1 / (1 + expf(-x)) : expf((float)((double)x - lse));
+}
+
+__device__ static bool of_single_logits(const MoeRoute &a)
+{
+    return a.sigmoid || a.sqrt_softplus;
+}
+
+/* Of the score of a single logit x. */
+__device__ static float slope_of(const MoeRoute &a, float x, float score)
+{
+    if (a.sigmoid) return score * (1 - score);
+    return score > 0 ? 1 / (1 + expf(-x)) / (2 * score) : 0;
 }
 
 /* What experts are chosen by: their score, or logit, and its bias, where there is one. */
@@ -35,7 +48,8 @@ __device__ static float rank_of(const Call &c, int64_t at, int64_t expert, doubl
     return (by_logits ? x : score(a, x, lse)) + (c.n_in > 1 ? get(c.in[1], expert) : 0);
 }
 
-/* How good a group of `size` experts is: as its best one, with sigmoids as its best two. */
+/* How good a group of `size` experts is: as its best one, with scores of single logits as its best
+ * two. */
 __device__ static float group_rank(const Call &c, int64_t at, int64_t group, int64_t size,
                                    double lse)
 {
@@ -45,7 +59,7 @@ __device__ static float group_rank(const Call &c, int64_t at, int64_t group, int
         second = rank > first ? first : rank > second ? rank : second;
         first = rank > first ? rank : first;
     }
-    return attrs_of<MoeRoute>(c).sigmoid ? first + second : first;
+    return of_single_logits(attrs_of<MoeRoute>(c)) ? first + second : first;
 }
 
 /* The groups that experts are chosen from, as bits; without groups it is one. */
@@ -74,7 +88,7 @@ KERNEL(moe_route_kernel, 128)
     const int64_t e = x.size[x.n_dims - 1], k = a.top_k, n = x.count / e,
                   of_group = a.n_groups ? e / a.n_groups : e;
     for (int64_t i = thread_number(); i < n; i += all_threads()) {
-        const double lse = a.sigmoid ? 0 : row_lse(x, i * e, e);
+        const double lse = of_single_logits(a) ? 0 : row_lse(x, i * e, e);
         const uint64_t groups = best_groups(c, i * e, e, lse);
         int32_t chosen[MOST_CHOICES];
         float sum = (float)a.sum_eps;
@@ -100,14 +114,46 @@ KERNEL(moe_route_kernel, 128)
     }
 }
 
+/* in: ids, table; attributes: the number of experts. */
+KERNEL(moe_hash_kernel, 256)
+{
+    const int64_t k = c.in[1].size[1], n_experts = attrs_of<MoeHash>(c).n_experts;
+    for (int64_t i = thread_number(); i < c.out[0].count; i += all_threads()) {
+        const int32_t id = get_int(c.in[0], i / k);
+        const bool is_there = id >= 0 && id < c.in[1].size[0];
+        const float expert = is_there ? get(c.in[1], id * k + i % k) : -1;
+        const bool is_expert = expert >= 0 && expert < n_experts;
+        if (!is_expert) fail(c, KERNEL_BAD_INDEX);
+        set(c.out[0], i, is_expert ? (int32_t)expert : 0);
+    }
+}
+
+/* in: logits, experts. */
+KERNEL(moe_weigh_kernel, 128)
+{
+    const MoeRoute &a = attrs_of<MoeRoute>(c);
+    const CallTensor &x = c.in[0];
+    const int64_t e = x.size[x.n_dims - 1], k = c.in[1].size[c.in[1].n_dims - 1], n = x.count / e;
+    for (int64_t i = thread_number(); i < n; i += all_threads()) {
+        const double lse = of_single_logits(a) ? 0 : row_lse(x, i * e, e);
+        float sum = (float)a.sum_eps;
+        for (int64_t j = 0; j < k; j++)
+            sum += score(a, get(x, i * e + get_int(c.in[1], i * k + j)), lse);
+        for (int64_t j = 0; j < k; j++) {
+            const float s = score(a, get(x, i * e + get_int(c.in[1], i * k + j)), lse);
+            put(c.out[0], i * k + j, (float)a.factor * s / (a.normalize ? sum : 1));
+        }
+    }
+}
+
 /* in: logits, experts, gradient of the weights; as in moe_route.c. */
 KERNEL(moe_route_grad_kernel, 128)
 {
     const MoeRoute &a = attrs_of<MoeRoute>(c);
     const CallTensor &x = c.in[0];
-    const int64_t e = x.size[x.n_dims - 1], k = a.top_k, n = x.count / e;
+    const int64_t e = x.size[x.n_dims - 1], k = c.in[1].size[c.in[1].n_dims - 1], n = x.count / e;
     for (int64_t i = thread_number(); i < n; i += all_threads()) {
-        const double lse = a.sigmoid ? 0 : row_lse(x, i * e, e);
+        const double lse = of_single_logits(a) ? 0 : row_lse(x, i * e, e);
         float sum = (float)a.sum_eps, along = 0, flow = 0;
         for (int64_t j = 0; j < k; j++)
             sum += score(a, get(x, i * e + get_int(c.in[1], i * k + j)), lse);
@@ -116,17 +162,18 @@ KERNEL(moe_route_grad_kernel, 128)
                      score(a, get(x, i * e + get_int(c.in[1], i * k + j)), lse) / sum;
         for (int pass = 0; pass < 2; pass++)
             for (int64_t m = 0; m < e; m++) {
-                const float s = score(a, get(x, i * e + m), lse);
+                const float logit = get(x, i * e + m), s = score(a, logit, lse);
                 float slope = 0;
                 for (int64_t j = 0; j < k; j++) {
                     if (get_int(c.in[1], i * k + j) != m) continue;
                     const float dw = get(c.in[2], i * k + j);
-                    slope = (float)a.factor * (a.normalize ? (dw - along) / sum : dw);
+                    slope += (float)a.factor * (a.normalize ? (dw - along) / sum : dw);
                 }
                 if (pass == 0)
                     flow += s * slope;
                 else
-                    put(c.out[0], i * e + m, a.sigmoid ? slope * s * (1 - s) : s * (slope - flow));
+                    put(c.out[0], i * e + m,
+                        of_single_logits(a) ? slope * slope_of(a, logit, s) : s * (slope - flow));
             }
     }
 }

@@ -48,6 +48,16 @@ static int run_route_grad(const Launch *l)
     return per_token(l, "moe_route_grad_kernel", sizeof(MoeRoute));
 }
 
+static int run_hash(const Launch *l)
+{
+    return per_element(l, "moe_hash_kernel", sizeof(MoeHash));
+}
+
+static int run_weigh(const Launch *l)
+{
+    return per_token(l, "moe_weigh_kernel", sizeof(MoeRoute));
+}
+
 static int run_mixer(const Launch *l)
 {
     return per_token(l, "moe_mixer_kernel", sizeof(MoeMixer));
@@ -227,6 +237,8 @@ const KernelDef moe_cuda[] = {
     { "moe_route", "cuda", "any>any i32", CPU_SCALAR, run_route, NULL, serves_route },
     { "moe_route", "cuda", "any any>any i32", CPU_SCALAR, run_route, NULL, serves_route },
     { "moe_route_grad", "cuda", "any i32 any>any", CPU_SCALAR, run_route_grad, NULL, serves_route },
+    { "moe_hash", "cuda", "i32 any>i32", CPU_SCALAR, run_hash, NULL, cuda_floats_fit },
+    { "moe_weigh", "cuda", "any i32>any", CPU_SCALAR, run_weigh, NULL, cuda_floats_fit },
     { "moe_mixer", "cuda", "any>any i32", CPU_SCALAR, run_mixer, NULL, cuda_floats_fit },
     { "moe_mixer_grad", "cuda", "any i32 any>any", CPU_SCALAR, run_mixer_grad, NULL, cuda_floats_fit },
     { "moe_share", "cuda", "any i32>any any", CPU_SCALAR, run_share, NULL, cuda_floats_fit },

@@ -5,11 +5,13 @@
 #include <string.h>
 
 static const OpDef op_moe_route_grad, op_moe_share, op_moe_share_grad, op_moe_balance,
-    op_moe_balance_grad, op_mean_square_lse, op_mean_square_lse_grad, op_moe_element;
+    op_moe_balance_grad, op_mean_square_lse, op_mean_square_lse_grad, op_moe_element, op_moe_hash,
+    op_moe_weigh;
 
 static const Field route_attrs[] = {
     FIELD_INT(MoeRoute, top_k, NULL, 0, 0, "experts per token"),
     FIELD_BOOL(MoeRoute, sigmoid, NULL, "scores are sigmoids, not a softmax"),
+    FIELD_BOOL(MoeRoute, sqrt_softplus, NULL, "scores are roots of softplus, log(1 + e^x)"),
     FIELD_BOOL(MoeRoute, by_logits, NULL, "biases are added to logits, not to scores"),
     FIELD_BOOL(MoeRoute, normalize, NULL, "the weights of a token add up to 1"),
     FIELD_FLOAT(MoeRoute, sum_eps, NULL, 0, 0, "added to the sum that they are divided by then"),
@@ -36,6 +38,22 @@ static const Field element_attrs[] = {
     FIELD_INT(Element, index, NULL, 0, 0, "which element"),
     { 0 },
 };
+
+static const Field hash_attrs[] = {
+    FIELD_INT(MoeHash, n_experts, NULL, 0, 0, "experts that there are"),
+    { 0 },
+};
+
+Value *moe_hash(Graph *g, Value *ids, Value *table, int64_t n_experts)
+{
+    Value *in[] = { ids, table };
+    return graph_add(g, &op_moe_hash, &(MoeHash){ n_experts }, 2, in)->out[0];
+}
+
+Value *moe_weigh(Graph *g, Value *logits, Value *expert, const MoeRoute *attrs)
+{
+    return graph_add(g, &op_moe_weigh, attrs, 2, (Value *[]){ logits, expert })->out[0];
+}
 
 Value *moe_element(Graph *g, Value *x, int64_t index)
 {
@@ -76,6 +94,12 @@ static void route_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     din[0] = graph_add(g, &op_moe_route_grad, n->attrs, 3, in)->out[0];
 }
 
+static void weigh_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
+{
+    Value *in[] = { n->in[0], n->in[1], dout[0] };
+    din[0] = graph_add(g, &op_moe_route_grad, n->attrs, 3, in)->out[0];
+}
+
 static void share_grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
     if (!dout[1]) return;
@@ -100,6 +124,12 @@ static void route_dtypes(const Node *n, Dtype *out)
     out[1] = I32;
 }
 
+static void hash_dtypes(const Node *n, Dtype *out)
+{
+    (void)n;
+    out[0] = I32;
+}
+
 static void sum_dtypes(const Node *n, Dtype *out)
 {
     for (int k = 0; k < n->n_out; k++) out[k] = dtype_for_sums(n->in[0]->dtype);
@@ -113,10 +143,29 @@ static void softmax_of(const double *x, int64_t n, double *p)
     for (int64_t i = 0; i < n; i++) p[i] = exp(x[i] - lse);
 }
 
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+/* Each score depends on its own logit alone. */
+static bool of_single_logits(const MoeRoute *a)
+{
+    return a->sigmoid || a->sqrt_softplus;
+}
+
 static void scores_of(const MoeRoute *a, const double *x, int64_t n, double *score)
 {
-    if (!a->sigmoid) softmax_of(x, n, score);
+    if (!of_single_logits(a)) softmax_of(x, n, score);
     for (int64_t i = 0; a->sigmoid && i < n; i++) score[i] = 1 / (1 + exp(-x[i]));
+    for (int64_t i = 0; a->sqrt_softplus && i < n; i++) score[i] = sqrt(softplus(x[i]));
+}
+
+/* Of the score of a single logit x. */
+static double slope_of(const MoeRoute *a, double x, double score)
+{
+    if (a->sigmoid) return score * (1 - score);
+    return score > 0 ? 1 / (1 + exp(-x)) / (2 * score) : 0;
 }
 
 /* The largest of n numbers, of equal ones the first. */
@@ -149,7 +198,7 @@ static void keep_groups(const MoeRoute *a, double *rank, int64_t n)
     int32_t best[MOST_EXPERT_GROUPS];
     bool is_kept[MOST_EXPERT_GROUPS] = { false };
     for (int64_t g = 0; g < a->n_groups; g++)
-        of_group[g] = group_rank(rank + g * size, size, a->sigmoid);
+        of_group[g] = group_rank(rank + g * size, size, of_single_logits(a));
     choose(of_group, a->n_groups, a->top_groups, best);
     for (int64_t j = 0; j < a->top_groups; j++) is_kept[best[j]] = true;
     for (int64_t g = 0; g < a->n_groups; g++)
@@ -182,12 +231,50 @@ static int route_reference(const Launch *l)
     return KERNEL_OK;
 }
 
+static int hash_reference(const Launch *l)
+{
+    const Tensor *table = &l->in[1];
+    const int32_t *id = l->in[0].data;
+    const double *experts = table->data;
+    const int64_t k = table->size[1], n_experts = ((const MoeHash *)l->attrs)->n_experts;
+    int32_t *to = l->out[0].data;
+    for (int64_t i = 0, n = tensor_count(&l->in[0]); i < n; i++)
+        for (int64_t j = 0; j < k; j++) {
+            if (id[i] < 0 || id[i] >= table->size[0]) return KERNEL_BAD_INDEX;
+            const double expert = experts[id[i] * k + j];
+            if (!(expert >= 0 && expert < (double)n_experts)) return KERNEL_BAD_INDEX;
+            to[i * k + j] = (int32_t)expert;
+        }
+    return KERNEL_OK;
+}
+
+static int weigh_reference(const Launch *l)
+{
+    const MoeRoute *a = l->attrs;
+    const int64_t e = l->in[0].size[l->in[0].n_dims - 1], k = l->in[1].size[l->in[1].n_dims - 1];
+    const int64_t n = tensor_count(&l->in[0]) / e;
+    const double *x = l->in[0].data;
+    const int32_t *expert = l->in[1].data;
+    double *weight = l->out[0].data;
+    Arena *arena = arena_new();
+    double *score = NEW_N(arena, double, e);
+    for (int64_t i = 0; i < n; i++, x += e, weight += k, expert += k) {
+        double sum = a->sum_eps;
+        scores_of(a, x, e, score);
+        for (int64_t j = 0; j < k; j++) sum += score[expert[j]];
+        for (int64_t j = 0; j < k; j++)
+            weight[j] = a->factor * score[expert[j]] / (a->normalize ? sum : 1);
+    }
+    arena_free(arena);
+    return KERNEL_OK;
+}
+
 /* w = f s / S with S the sum of the chosen scores and sum_eps (or 1): ds = f (dw - [S] sum(dw s) /
  * S) / S. */
 static int route_grad_reference(const Launch *l)
 {
     const MoeRoute *a = l->attrs;
-    const int64_t e = l->in[0].size[l->in[0].n_dims - 1], k = a->top_k;
+    const int64_t e = l->in[0].size[l->in[0].n_dims - 1], k = l->in[1].size[l->in[1].n_dims - 1];
     const int64_t n = tensor_count(&l->in[0]) / e;
     const double *x = l->in[0].data, *dweight = l->in[2].data;
     const int32_t *expert = l->in[1].data;
@@ -201,12 +288,12 @@ static int route_grad_reference(const Launch *l)
         for (int64_t j = 0; j < k; j++) sum += score[expert[j]];
         for (int64_t j = 0; j < k; j++) along += dweight[j] * score[expert[j]] / sum;
         for (int64_t j = 0; j < k; j++)
-            dscore[expert[j]] =
+            dscore[expert[j]] +=
                 a->factor * (a->normalize ? (dweight[j] - along) / sum : dweight[j]);
         for (int64_t j = 0; j < e; j++) flow += score[j] * dscore[j];
         for (int64_t j = 0; j < e; j++)
-            dx[j] =
-                a->sigmoid ? dscore[j] * score[j] * (1 - score[j]) : score[j] * (dscore[j] - flow);
+            dx[j] = of_single_logits(a) ? dscore[j] * slope_of(a, x[j], score[j])
+                                        : score[j] * (dscore[j] - flow);
     }
     arena_free(arena);
     return KERNEL_OK;
@@ -332,6 +419,25 @@ static const OpDef op_moe_route_grad = {
     .attrs_size = sizeof(MoeRoute),
     .reference = route_grad_reference,
 };
+static const OpDef op_moe_hash = {
+    .name = "moe_hash",
+    .doc = "experts of tokens by a table of their ids",
+    .dims = "bs,v!k!->bsk",
+    .attrs = hash_attrs,
+    .attrs_size = sizeof(MoeHash),
+    .dtypes = hash_dtypes,
+    .reference = hash_reference,
+};
+static const OpDef op_moe_weigh = {
+    .name = "moe_weigh",
+    .doc = "weights of experts that something else has chosen",
+    .dims = "*e!,*k!->*k",
+    .attrs = route_attrs,
+    .attrs_size = sizeof(MoeRoute),
+    .dtypes = sum_dtypes,
+    .grad = weigh_grad,
+    .reference = weigh_reference,
+};
 static const OpDef op_moe_share = {
     .name = "moe_share",
     .doc = "means over all tokens: how often an expert is chosen, and its probability",
@@ -384,4 +490,4 @@ const OpDef *const moe_route_ops[] = { &op_moe_route,       &op_moe_route_grad,
                                        &op_moe_share,       &op_moe_share_grad,
                                        &op_moe_balance,     &op_moe_balance_grad,
                                        &op_mean_square_lse, &op_mean_square_lse_grad,
-                                       &op_moe_element,     NULL };
+                                       &op_moe_element,     &op_moe_hash, &op_moe_weigh, NULL };

@@ -517,6 +517,17 @@ TEST(ranks_of_a_pipeline_are_sent_all_streams)
                         "vocab_size: 99}");
 }
 
+TEST(ranks_of_a_pipeline_look_up_the_experts_of_token_ids)
+{
+    check_staged_blocks("layers: [{sparse: true, by_id: true}, {sparse: true}], mixture: "
+                        "{n_experts: 4, top_k: 2, hidden: 8}");
+}
+
+TEST(ranks_of_a_pipeline_are_sent_all_hyper_connected_streams)
+{
+    check_staged_blocks("hyper_connections: {streams: 3, iterations: 4}");
+}
+
 /* That of block 1 is, on another rank. */
 TEST(ranks_of_a_pipeline_are_sent_what_is_added_behind_the_next_block)
 {

@@ -76,6 +76,9 @@ def draw_mixer(r, model):
         layers[-1]["n_head_q"] = 2 * model["n_head_q"]
     if r.random() < 0.15:
         model |= dict(alternating_updates=dict(streams=r.choice([2, 3, 4]), active=r.choice([0, 1]), bound=r.choice([0.0, 0.3])), multi_token=None)
+    elif r.random() < 0.15 and model.get("residual", "serial") == "serial":
+        model |= dict(hyper_connections=dict(streams=r.choice([2, 3, 4]), iterations=r.choice([1, 3]), eps=r.choice([1e-6, 1e-2])), multi_token=None)
+        return layers
     if r.random() < 0.15 and model.get("residual", "serial") == "serial":
         model["laurel_rank"] = r.choice([4, 8])
     if r.random() < 0.2:
@@ -179,6 +182,8 @@ def draw_rest(r, model):
     if r.random() < 0.3:
         plain = not model["gated"] and "mixture" not in model and "per_layer_embedding" not in model
         model["activation"] = r.choice(["gelu_tanh", "relu", *(["clamped_swiglu"] if model["gated"] else []), *(["xielu"] if plain else [])])
+    if model["gated"] and model["activation"] == "silu" and r.random() < 0.3:
+        model["gate_bound"] = 0.5
     if model.get("multi_token"):
         model["multi_token"]["behind_norm"] = r.random() < 0.5
     if model.get("differential") is not None:
@@ -237,7 +242,7 @@ def draw_model(r):
         model |= r.choice([dict(norm=dict(type="rms")), dict(norm=dict(type="layer", bias=True), qk_norm_bias=False)])
     if r.random() < 0.35:
         n = r.choice([4, 8])
-        model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid"]), shared_hidden=r.choice([0, 0, 20]),
+        model["mixture"] = dict(n_experts=n, top_k=r.choice([1, 2, 3]), hidden=r.choice([16, 24]), score=r.choice(["softmax", "sigmoid", "sqrt_softplus"]), shared_hidden=r.choice([0, 0, 20]),
                                 bias=r.random() < 0.2, weigh_inputs=r.random() < 0.2, z_loss=r.choice([0.0, 0.01]), balance_rate=r.choice([0.0, 0.01]))
         if model["residual"] == "serial" and r.random() < 0.3:
             model["mixture"] |= dict(beside_ffn=True, router_norm=r.random() < 0.5)
@@ -253,6 +258,9 @@ def draw_model(r):
             if not layer.get("no_ffn") and (r.random() < 0.7 or layer is layers[-1]):
                 layer["sparse"] = True
                 layer.pop("ffn_hidden", None)
+        for layer in layers:
+            if layer.get("sparse") and model["mixture"]["score"] != "mixer" and not model.get("multi_token") and r.random() < 0.2:
+                layer["by_id"] = True
         period = [layer for layer in layers for _ in range(layer.get("count", 1))]
         for layer in layers:  # the last block has none behind it
             if model["residual"] == "serial" and "beside_ffn" not in model["mixture"] and layer is not period[(model["n_layer"] - 1) % len(period)]:

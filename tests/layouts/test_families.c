@@ -115,6 +115,41 @@ TEST(gated_attention_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+/* Of DeepSeek V3, with a router of each kind. */
+TEST(experts_by_token_ids_learn_on_ranks_what_they_learn_on_one)
+{
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "DeepseekV3DecoderLayer");
+    DecoderLayer *layer = arena_copy(a, d.layer, sizeof *layer * (size_t)d.n_layer);
+    Moe moe = *d.moe;
+    int n = 0;
+    moe.score = SCORE_SQRT_SOFTPLUS;
+    moe.gate_bound = 0.5;
+    for (int64_t i = 0; i < d.n_layer; i++) layer[i].by_id = layer[i].is_sparse && n++ % 2 == 0;
+    d.layer = layer;
+    d.moe = &moe;
+    d.multi_token = NULL;
+    check_family(&d);
+    arena_free(a);
+}
+
+/* Of Qwen 2, and with a mixture beside feed-forward layers, which reads what the weights give. */
+TEST(hyper_connections_learn_on_ranks_what_they_learn_on_one)
+{
+    static const Norm norm = { .type = NORM_RMS, .eps = 1e-6 };
+    static const HyperConnections hyper = { .n = 3, .iterations = 4, .eps = 1e-3, .norm = &norm };
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+    d.hyper = &hyper;
+    d.gate_bound = 0.5;
+    check_family(&d);
+    d = tiny_family_of(a, "Gemma4TextDecoderLayer");
+    d.hyper = &hyper;
+    d.per_layer = NULL;
+    check_family(&d);
+    arena_free(a);
+}
+
 /* Of Gemma 3n, whose factors come from bounded weights, where each rank has part of a sequence. */
 TEST(streams_of_sequences_that_ranks_share_are_learnt_as_on_one)
 {

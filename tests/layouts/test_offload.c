@@ -114,6 +114,11 @@ TEST(streams_wait_in_host_memory_too)
                    "[{sparsity: 0.5}, {}], per_layer_embedding: {width: 4}");
 }
 
+TEST(hyper_connected_streams_wait_in_host_memory_too)
+{
+    check_settings("hyper_connections: {streams: 3, iterations: 3}");
+}
+
 TEST(what_is_added_behind_the_next_block_waits_in_host_memory_too)
 {
     check_settings("norm_behind: true, layers: [{sparse: true, shortcut: true}, {}], mixture: "

@@ -39,7 +39,7 @@ static const Member of_decoder[] = {
     REAL_OF(Decoder, embedding_scale, "scale of the embedding"), REAL_OF(Decoder, attention_scale, "scale of scores"),
     REAL_OF(Decoder, residual_scale, "scale of what layers add"), REAL_OF(Decoder, logit_divisor, "divisor of logits"),
     REAL_OF(Decoder, attention_cap, "bound of scores"), REAL_OF(Decoder, alibi, "alibi"), REAL_OF(Decoder, alibi_scale, "scale of these slopes"), REAL_OF(Decoder, qkv_clip, "bound of queries"),
-    REAL_OF(Decoder, logit_cap, "bound of logits"), { 0 },
+    REAL_OF(Decoder, logit_cap, "bound of logits"), REAL_OF(Decoder, gate_bound, "bound of gated layers"), { 0 },
 },
 of_layer[] = {
     WHOLE_OF(DecoderLayer, window, "layer 1: window"), WHOLE_OF(DecoderLayer, head_width, "width of a head"),
@@ -56,7 +56,7 @@ of_rope[] = {
     FLAG_OF(RopeScaling, proportional, "layer 1: rope by whole heads"), FLAG_OF(RopeScaling, still, "layer 1: positions that turn"), { 0 },
 },
 of_differential[] = { REAL_OF(Differential, std, "std of what the share of second heads begins with"), { 0 } },
-of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), FLAG_OF(DecoderLayer, shortcut, "layer 1: mixture that is added behind the next block"), { 0 } },
+of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), FLAG_OF(DecoderLayer, by_id, "layer 1: experts by token ids"), FLAG_OF(DecoderLayer, shortcut, "layer 1: mixture that is added behind the next block"), { 0 } },
 of_moe[] = {
     WHOLE_OF(Moe, n_experts, "experts"), WHOLE_OF(Moe, top_k, "experts of a token"), WHOLE_OF(Moe, hidden, "width of an expert"), WHOLE_OF(Moe, latent, "width of what experts read"),
     WHOLE_OF(Moe, zero_experts, "experts without weights"), REAL_OF(Moe, logit_cap, "bound of router logits"), REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
@@ -86,6 +86,10 @@ of_latent[] = {
 of_sparse[] = {
     WHOLE_OF(SparseAttention, heads, "heads of indexers"), WHOLE_OF(SparseAttention, width, "width of indexers"),
     WHOLE_OF(SparseAttention, top_k, "tokens that indexers select"), { 0 },
+},
+of_hyper[] = {
+    WHOLE_OF(HyperConnections, n, "streams of hyper-connections"), WHOLE_OF(HyperConnections, iterations, "iterations of hyper-connections"),
+    REAL_OF(HyperConnections, eps, "eps of hyper-connections"), { 0 },
 },
 of_streams[] = {
     WHOLE_OF(Streams, n, "streams"), WHOLE_OF(Streams, active, "active stream"), REAL_OF(Streams, bound, "bound of factors of streams"),
@@ -180,6 +184,11 @@ static void put_streams(Decoder *d, void *part)
     d->streams = part;
 }
 
+static void put_hyper(Decoder *d, void *part)
+{
+    d->hyper = part;
+}
+
 TEST(each_option_in_which_two_descriptions_differ_is_named)
 {
     Arena *a = arena_new();
@@ -204,5 +213,9 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     check(a, &d, d.sparse, sizeof *d.sparse, put_sparse, of_sparse);
     d = tiny_family_of(a, "Gemma3nTextDecoderLayer");
     check(a, &d, d.streams, sizeof *d.streams, put_streams, of_streams);
+    const HyperConnections hyper = { 3, 4, 1e-3, d.usual_norm };
+    d = tiny_family_of(a, "LlamaDecoderLayer");
+    d.hyper = &hyper;
+    check(a, &d, d.hyper, sizeof *d.hyper, put_hyper, of_hyper);
     arena_free(a);
 }

@@ -13,6 +13,7 @@
 #include "ops/gaussian_top_k.h"
 #include "ops/gelu_tanh.h"
 #include "ops/host_copy.h"
+#include "ops/hyper.h"
 #include "ops/logit_cap.h"
 #include "ops/match_size.h"
 #include "ops/norm.h"
@@ -60,9 +61,14 @@ static Value *for_each_of_four(Graph *g, Value *rows)
     return repeat_rows(g, rows, 4);
 }
 
-static Value *bounded_swiglu(Graph *g, Value *gate, Value *up)
+static Value *swiglu_of_gpt_oss(Graph *g, Value *gate, Value *up)
 {
     return clamped_swiglu(g, gate, up, 0.9);
+}
+
+static Value *swiglu_within(Graph *g, Value *gate, Value *up)
+{
+    return bounded_swiglu(g, gate, up, 0.7);
 }
 
 static Value *third_of_rows(Graph *g, Value *x)
@@ -84,6 +90,30 @@ static Value *as_large(Graph *g, Value *x, Value *like)
 static Value *as_large_at_most(Graph *g, Value *x, Value *like)
 {
     return match_size(g, x, like, 0.9);
+}
+
+/* batch, tokens; streams */
+static Value *build_hyper_weights(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const HyperWeights *a = c->attrs;
+    const int64_t x[] = { n[0], n[1], hyper_width(a) }, scales = a->reads_alone ? 1 : 3;
+    return hyper_weights(g, floats(g, "x", 3, x), floats(g, "base", 1, x + 2),
+                         floats(g, "scale", 1, &scales), a);
+}
+
+/* batch, tokens, streams, width */
+static Value *build_hyper_read(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    return hyper_read(g, floats(g, "x", 4, n), floats(g, "w", 3, (int64_t[]){ n[0], n[1], n[4] }));
+}
+
+/* likewise */
+static Value *build_hyper_write(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    const int64_t y[] = { n[0], n[1], n[3] }, w[] = { n[0], n[1], (n[2] + 2) * n[2] };
+    return hyper_write(g, floats(g, "x", 4, n), floats(g, "y", 3, y), floats(g, "w", 3, w));
 }
 
 static Value *build_xielu(Graph *g, const OpCase *c, const int64_t *n)
@@ -247,6 +277,7 @@ static Value *dropout_some(Graph *g, Value *x)
 }
 
 /* clang-format off */
+#define HYPER(...) &(const HyperWeights){ __VA_ARGS__ }
 #define NORM(...) &(const NormCase){ __VA_ARGS__ }
 
 const OpCase element_cases[] = {
@@ -273,8 +304,10 @@ const OpCase element_cases[] = {
     { "clip", build_unary, .unary = clip_some, .n = { 6, 8 }, .large = { 4096, 2048 } },
     { "clip of many elements", build_unary, .unary = clip_some, .n = { 123, 45 } },
     { "swiglu", build_binary, .binary = swiglu, .n = { 6, 7 }, .large = { 4096, 2048 } },
-    { "clamped_swiglu", build_binary, .binary = bounded_swiglu, .n = { 6, 7 }, .large = { 4096, 2880 } },
-    { "clamped_swiglu of many elements", build_binary, .binary = bounded_swiglu, .n = { 123, 45 } },
+    { "clamped_swiglu", build_binary, .binary = swiglu_of_gpt_oss, .n = { 6, 7 }, .large = { 4096, 2880 } },
+    { "clamped_swiglu of many elements", build_binary, .binary = swiglu_of_gpt_oss, .n = { 123, 45 } },
+    { "bounded_swiglu", build_binary, .binary = swiglu_within, .n = { 6, 7 }, .large = { 4096, 2048 } },
+    { "bounded_swiglu of many elements", build_binary, .binary = swiglu_within, .n = { 123, 45 } },
     { "xielu", build_xielu, .n = { 6, 7 }, .large = { 4096, 14336 } },
     { "xielu of many elements", build_xielu, .n = { 123, 345 } },
     { "exp_dot", build_exp_dot, .n = { 7 } },
@@ -288,6 +321,13 @@ const OpCase element_cases[] = {
     { "gaussian_top_k of wide rows", build_unary, .unary = most_of_rows, .n = { 13, 345 } },
     { "match_size", build_binary, .binary = as_large, .n = { 3, 2, 7 }, .large = { 4096, 2048 } },
     { "match_size of wide rows", build_binary, .binary = as_large_at_most, .n = { 13, 345 } },
+    { "hyper_weights", build_hyper_weights, .attrs = HYPER(.streams = 3, .iterations = 4, .eps = 1e-3), .n = { 2, 4 } },
+    { "hyper_weights of many", build_hyper_weights, .attrs = HYPER(.streams = 4, .iterations = 20, .eps = 1e-6), .n = { 3, 37 }, .large = { 4, 1024 } },
+    { "hyper_weights of reading alone", build_hyper_weights, .attrs = HYPER(.streams = 5, .iterations = 1, .eps = 1e-3, .reads_alone = true), .n = { 2, 6 } },
+    { "hyper_read", build_hyper_read, .n = { 2, 4, 3, 5, 15 }, .large = { 4, 1024, 4, 2048, 24 } },
+    { "hyper_read by weights of reading alone", build_hyper_read, .n = { 3, 23, 4, 70, 4 } },
+    { "hyper_write", build_hyper_write, .n = { 2, 4, 3, 5 }, .large = { 4, 1024, 4, 2048 } },
+    { "hyper_write of many", build_hyper_write, .n = { 3, 23, 4, 70 } },
     { "swiglu of many elements", build_binary, .binary = swiglu, .n = { 123, 45 } },
     { "split heads", build_reshape, .dims = "bs(grd)->bsgrd", .sizes = "g=2 d=4", .n = { 2, 3, 24 } },
     { "detach", build_detached, .n = { 2, 3 } },

@@ -30,6 +30,14 @@ static Value *build_biased_moe_route(Graph *g, const OpCase *c, const int64_t *n
     return moe_route(g, floats(g, "logits", 3, n), floats(g, "bias", 1, n + 2), c->attrs, &expert);
 }
 
+/* batch, sequence, experts, choices; ids are below the number of experts, and so is the table */
+static Value *build_moe_hash(Graph *g, const OpCase *c, const int64_t *n)
+{
+    Value *table = uniform(floats(g, "table", 2, n + 2), 0, (double)n[2]);
+    Value *expert = moe_hash(g, ids(g, "ids", n[2], 2, n), table, n[2]);
+    return moe_weigh(g, floats(g, "logits", 3, n), expert, c->attrs);
+}
+
 /* sizes of x; heads of the result */
 static Value *build_repeat_heads(Graph *g, const OpCase *c, const int64_t *n)
 {
@@ -132,6 +140,9 @@ const OpCase expert_cases[] = {
     { "moe_route by sigmoids", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .factor = 1 }, .n = { 2, 4, 5 } },
     { "moe_route by sigmoids with weights of sum 1", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 2.5 }, .n = { 2, 4, 5 } },
     { "moe_route with a part of the sum", build_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .sum_eps = 0.3, .factor = 1.5 }, .n = { 2, 4, 5 } },
+    { "moe_route by roots of softplus", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sqrt_softplus = true, .normalize = true, .factor = 1.5 }, .n = { 2, 4, 6 }, .large = { 4, 1024, 256 } },
+    { "moe_hash", build_moe_hash, .attrs = &(const MoeRoute){ .sqrt_softplus = true, .normalize = true, .factor = 1.5 }, .n = { 2, 4, 6, 3 }, .large = { 4, 1024, 256, 6 } },
+    { "moe_weigh by a softmax", build_moe_hash, .attrs = &(const MoeRoute){ .factor = 0.7 }, .n = { 2, 30, 4, 3 } },
     { "moe_mixer", build_moe_mixer, .attrs = &(const MoeMixer){ .top_k = 2, .near = 0.3 }, .n = { 2, 16, 6 }, .large = { 4, 1024, 64 } },
     { "moe_mixer of three", build_moe_mixer, .attrs = &(const MoeMixer){ .top_k = 3, .near = 1 }, .n = { 2, 9, 4 } },
     { "moe_route with biases", build_biased_moe_route, .attrs = &(const MoeRoute){ .top_k = 2, .sigmoid = true, .normalize = true, .factor = 1 }, .n = { 2, 4, 6 } },

@@ -185,6 +185,20 @@ TEST(texts_side_by_side_with_several_streams_get_the_logits_of_each_alone)
                           "{width: 12, vocab_size: 100}");
 }
 
+TEST(texts_side_by_side_with_experts_by_token_ids_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, layers: [{sparse: true, by_id: true}, {sparse: "
+                          "true}], mixture: {n_experts: 6, top_k: 2, hidden: 8, score: "
+                          "sqrt_softplus}");
+}
+
+TEST(texts_side_by_side_with_hyper_connections_get_the_logits_of_each_alone)
+{
+    check_both_precisions(
+        "rope: {base: 10000.0}, gate_bound: 0.5, hyper_connections: {streams: 3}, "
+        "layers: [{}, {window: 5}]");
+}
+
 /* In bf16 a token may select others by rounding. */
 TEST(texts_side_by_side_with_sparse_attention_get_the_logits_of_each_alone)
 {
