@@ -12,7 +12,7 @@ import torch
 import transformers
 from huggingface_hub.errors import StrictDataclassError
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 
 transformers.utils.logging.disable_progress_bar()
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
@@ -293,6 +293,11 @@ FAMILIES = {
                                                  layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"])),
     "gemma4_experts": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=6,
                                                    hidden_size_per_layer_input=0, sliding_window=24, enable_moe_block=True, num_experts=6, top_k_experts=3, moe_intermediate_size=20)),
+    "gemma4_unified": ("Gemma4UnifiedText", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=7,
+                                                         sliding_window=24, final_logit_softcapping=3.0)),
+    "gemma4_unified_shared": ("Gemma4UnifiedText", LLAMA | dict(head_dim=16, global_head_dim=24, num_hidden_layers=4, sliding_window=24, num_kv_shared_layers=2, use_double_wide_mlp=True,
+                                                                attention_bias=True, tie_word_embeddings=False,
+                                                                layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"])),
     "recurrent_gemma": ("RecurrentGemma", RECURRENT | dict(num_hidden_layers=4)),
     "recurrent_gemma_wide": ("RecurrentGemma", RECURRENT | dict(num_hidden_layers=5, lru_width=48, conv1d_width=3, block_types=["attention", "recurrent"], attention_bias=True,
                                                                  num_key_value_heads=4, logits_soft_cap=2.0, tie_word_embeddings=False, hidden_activation="relu")
@@ -307,6 +312,11 @@ FAMILIES = {
     "axk1": ("AXK1", LATENT | ROUTED | dict(q_lora_rank=20, attention_bias=True)),
     "axk1_yarn": ("AXK1", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=False, mlp_layer_types=["sparse", "dense", "sparse"]) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "mistral4": ("Mistral4", LATENT | dict(q_lora_rank=20, n_routed_experts=8, n_shared_experts=1, num_experts_per_tok=3, moe_intermediate_size=24) | rope(
+        "yarn", factor=4.0, original_max_position_embeddings=24, beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.3)),
+    "mistral4_dense": ("Mistral4", LATENT | dict(q_lora_rank=None, n_routed_experts=5, n_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, first_k_dense_replace=1,
+                                                 norm_topk_prob=False, routed_scaling_factor=1.5, tie_word_embeddings=True) | rope(
+        "yarn", factor=8.0, original_max_position_embeddings=32, mscale=1.0, mscale_all_dim=0.5, llama_4_scaling_beta=0.0)),
     "flint": ("Flint", LLAMA | dict(head_dim=16, num_hidden_layers=7, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40,
                                     sliding_window=24)),
     "flint_listed": ("Flint", LLAMA | dict(head_dim=16, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16, sliding_window=24,
@@ -636,7 +646,8 @@ def near_tokens(model, prompt, answer):
 def compare(work, folder, near, reference=None, ternary=False):
     """Activations of eight bits turn a difference of rounding into one of a step, for a few tokens: where `ternary`, most must be near."""
     falls = json.loads((folder / "config.json").read_text()).get("alibi")  # the plain code of Falcon adds distances twice
-    model = AutoModelForCausalLM.from_pretrained(reference or folder, dtype=torch.float32, attn_implementation="sdpa" if falls else "eager").eval()
+    loader = AutoModelForImageTextToText if "Mistral4ForCausalLM" in (folder / "config.json").read_text() else AutoModelForCausalLM  # the class is there alone
+    model = loader.from_pretrained(reference or folder, dtype=torch.float32, attn_implementation="sdpa" if falls else "eager").eval()
     ids = torch.randint(0, VOCABULARY, (2, 40), generator=torch.Generator().manual_seed(1))
     theirs, ours = logits_there(model, ids), logits_here(work, folder, ids)["logits"]
     difference = ((theirs - ours).abs().max() / theirs.abs().max()).item()
@@ -692,7 +703,7 @@ def check(name, work):
     torch.manual_seed(0)
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
                "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
-               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Gemma3nText": ("Gemma3nForCausalLM", "Gemma3nTextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
+               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Gemma3nText": ("Gemma3nForCausalLM", "Gemma3nTextConfig"), "Gemma4UnifiedText": ("Gemma4UnifiedForCausalLM", "Gemma4UnifiedTextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
                "CohereCompassText": ("CohereCompassForCausalLM", "CohereCompassTextConfig"),
                "SarvamMoE": ("Glm4MoeForCausalLM", "SarvamMoEConfig"), "SarvamMLA": ("DeepseekV3ForCausalLM", "SarvamMLAConfig")}
     of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
