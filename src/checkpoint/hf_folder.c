@@ -79,6 +79,15 @@ static Error *find_respelled(HfFolder *f, const char *name, HfFound *out)
     return NULL;
 }
 
+/* A layer that has adapters beside it. */
+static Error *find_base(HfFolder *f, const char *name, HfFound *out)
+{
+    const char *rest = strrchr(name, '.');
+    if (!f->base_layers || !rest) return NULL;
+    return find_named(
+        f, arena_printf(f->arena, "%.*s.base_layer%s", (int)(rest - name), name, rest), out);
+}
+
 /* Under its name; without that of the model around it, as in files of the first GPT-2; as the text
  * model of a larger one, in the spelling of transformers 5 and 4; or as its class is respelled. */
 Error *hf_folder_find(HfFolder *f, const char *name, HfFound *out)
@@ -89,13 +98,17 @@ Error *hf_folder_find(HfFolder *f, const char *name, HfFound *out)
                      { "transformer.", "" },
                      { "model.", "" },
                      { "model.", "model.language_model." },
-                     { "", "language_model." } };
+                     { "model.", "model.text_model." },
+                     { "", "language_model." },
+                     { "", "thinker." },
+                     { "model.", "thinker.model.language_model." } };
     *out = (HfFound){ 0 };
     for (size_t i = 0; i < sizeof spelling / sizeof *spelling && !out->tensor; i++) {
         if (!str_starts(str_of(name), spelling[i].without)) continue;
         const char *rest = name + strlen(spelling[i].without);
         TRY(find_named(f, arena_printf(f->arena, "%s%s", spelling[i].with, rest), out));
     }
+    if (!out->tensor) TRY(find_base(f, name, out));
     if (!out->tensor) TRY(find_respelled(f, name, out));
     if (out->tensor) return NULL;
     return error_new("%s has no tensor %s", f->index ? f->index : hf_file_path(out->file), name);

@@ -19,6 +19,7 @@ typedef struct HfFolder {
     const Yaml *shards;       /* name of a tensor to its file */
     Map *open;                /* name of a file to HfFile * */
     const HfDialect *dialect; /* or NULL */
+    bool base_layers;         /* NAME.base_layer.weight stands for NAME.weight */
 } HfFolder;
 
 /* Finds the folder's file of weights or their index. An error, marked as absent, where there is

@@ -5,6 +5,7 @@
 #include "checkpoint/hf_packed.h"
 #include "models/hf/source.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct HfWeights {
@@ -15,17 +16,20 @@ typedef struct HfWeights {
     float fp8[256];
 } HfWeights;
 
-static bool has_shape(const Tensor *t, const HfSource *s)
+/* `beyond` rows may come behind those of the source. */
+static bool has_shape(const Tensor *t, const HfSource *s, int64_t beyond)
 {
     bool same = t->n_dims == s->n_dims;
+    if (same && beyond && t->size[0] == s->size[0] + beyond)
+        return t->n_dims == 2 && t->size[1] == s->size[1];
     for (int d = 0; same && d < s->n_dims; d++) same = t->size[d] == s->size[d];
     return same;
 }
 
-static Error *check(Arena *a, const HfFound *f, const HfSource *s, const char *name)
+static Error *check(Arena *a, const HfFound *f, const HfSource *s, const char *name, int64_t beyond)
 {
     const Tensor *t = f->tensor;
-    const bool same = has_shape(t, s);
+    const bool same = has_shape(t, s, beyond);
     if (same && dtype_is_float(t->dtype)) return NULL;
     if (same)
         return error_new("%s: %s is of type %s; allowed are floats", hf_file_path(f->file), name,
@@ -125,9 +129,9 @@ static bool take_joined(HfFolder *f, const HfModel *m, HfSource *s, HfFound *out
     HfSource all;
     if (!hf_source_joined(f->arena, m->decoder, s, part, &whole, &all)) return false;
     const bool own = hf_folder_has(f, s->tensor[0], out);
-    if (own && has_shape(out->tensor, s)) return false;
+    if (own && has_shape(out->tensor, s, 0)) return false;
     if (own) out->tensor = join(f, &all, part);
-    if (!own && (!hf_folder_has(f, whole, out) || !has_shape(out->tensor, &all)))
+    if (!own && (!hf_folder_has(f, whole, out) || !has_shape(out->tensor, &all, 0)))
         out->tensor = NULL;
     if (!out->tensor) return false;
     *s = all;
@@ -153,10 +157,11 @@ static Error *find_tensors(HfFolder *f, const HfModel *m, HfWeights *w, Checkpoi
 {
     HfSource *s = &w->source[i];
     HfFound *found = w->found[i] = NEW_N(f->arena, HfFound, s->n_tensors);
+    const bool is_table = text_matches("*.wte.weight", entry->name);
     for (int64_t k = 0; k < s->n_tensors; k++) {
         if (!take_zeros(f, m, entry, s, &found[k]) && !take_joined(f, m, s, &found[k]))
             TRY(hf_folder_find(f, s->tensor[k], &found[k]));
-        TRY(check(f->arena, &found[k], s, s->tensor[k]));
+        TRY(check(f->arena, &found[k], s, s->tensor[k], is_table ? m->rows_beyond : 0));
         const Dtype t = found[k].tensor->dtype, first = found[0].tensor->dtype;
         if (t != first)
             return error_new("%s: %s is of type %s, but %s of type %s", hf_file_path(found[k].file),
@@ -168,11 +173,25 @@ static Error *find_tensors(HfFolder *f, const HfModel *m, HfWeights *w, Checkpoi
     return NULL;
 }
 
+/* Names of tensors have the numbers that the files count layers by. */
+static void renumber(Arena *a, const HfModel *m, HfSource *s)
+{
+    static const char layers[] = "model.layers.";
+    const size_t n = strlen(layers);
+    for (int64_t k = 0; m->layer_of && k < s->n_tensors; k++) {
+        char *rest;
+        if (strncmp(s->tensor[k], layers, n) != 0) continue;
+        const int64_t i = strtoll(s->tensor[k] + n, &rest, 10);
+        s->tensor[k] = arena_printf(a, "%s%lld%s", layers, (long long)m->layer_of[i], rest);
+    }
+}
+
 static Error *open_entry(HfFolder *f, const HfModel *m, HfWeights *w, CheckpointEntry *entry,
                          int64_t i)
 {
     HfSource *s = &w->source[i];
     TRY(hf_source(f->arena, m->family, m->decoder, entry->name, entry->n_dims, entry->size, s));
+    renumber(f->arena, m, s);
     const bool in_blocks = m->packing.format == HF_MXFP4 && s->part_stride,
                is_ternary = m->packing.format == HF_TERNARY && entry->n_dims == 2 &&
                             text_matches("transformer.h.*", entry->name);
@@ -298,6 +317,7 @@ Error *hf_weights_open(Arena *a, const HfModel *m, const CheckpointEntry *param,
     HfWeights *w = NEW(a, HfWeights);
     CheckpointEntry *entry = NEW_N(a, CheckpointEntry, n);
     TRY(hf_folder_open(a, m->folder, m->family->dialect, &f));
+    f.base_layers = m->base_layers;
     w->source = NEW_N(a, HfSource, n);
     w->found = NEW_N(a, HfFound *, n);
     w->packed = NEW_N(a, HfPacked, n);

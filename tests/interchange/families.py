@@ -37,6 +37,7 @@ GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, h
 GEMMA3N = LLAMA | dict(head_dim=16, num_hidden_layers=7, sliding_window=24, num_kv_shared_layers=2, altup_num_inputs=3, hidden_size_per_layer_input=12, laurel_rank=8,
                        vocab_size_per_layer_input=60, final_logit_softcapping=3.0, activation_sparsity_pattern=[0.9, 0.5] + 5 * [0.0])
 RECURRENT = {k: v for k, v in LLAMA.items() if k != "max_position_embeddings"} | dict(intermediate_size=96, num_key_value_heads=1, attention_window_size=24)
+AUDIO = dict(d_model=16, encoder_layers=1, encoder_attention_heads=2, encoder_ffn_dim=16, output_dim=32, num_mel_bins=8, downsample_hidden_size=8)
 LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=16)
 ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=24, routed_scaling_factor=1.5, n_group=4, topk_group=2)
 # many heads, so that no score is 0 for all of them
@@ -69,6 +70,29 @@ def rope(kind, **more):
 LOCAL_ROPE = {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1e6},
                                   "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}} if VERSION >= 5 else {
     "rope_theta": 1e6, "rope_local_base_freq": 1e4}
+
+
+# Models of images or speech, whose language models are read alone: their classes, and those of the blocks of text.
+PARTS = {
+    "Qwen2VL": ("Qwen2VLForConditionalGeneration", "Qwen2VLConfig", "Qwen2DecoderLayer"),
+    "Qwen3VLMoe": ("Qwen3VLMoeForConditionalGeneration", "Qwen3VLMoeConfig", "Qwen3MoeDecoderLayer"),
+    "Qwen2_5OmniThinker": ("Qwen2_5OmniThinkerForConditionalGeneration", "Qwen2_5OmniThinkerConfig", "Qwen2DecoderLayer"),
+    "Qwen3OmniMoeThinker": ("Qwen3OmniMoeThinkerForConditionalGeneration", "Qwen3OmniMoeThinkerConfig", "Qwen3MoeDecoderLayer"),
+    "Glm4v": ("Glm4vForConditionalGeneration", "Glm4vConfig", "Glm4DecoderLayer"),
+    "GlmOcr": ("GlmOcrForConditionalGeneration", "GlmOcrConfig", "Glm4DecoderLayer"),
+    "Glm4vMoe": ("Glm4vMoeForConditionalGeneration", "Glm4vMoeConfig", "Glm4MoeDecoderLayer"),
+    "GraniteDocling": ("GraniteDoclingForConditionalGeneration", "GraniteDoclingConfig", "GraniteDecoderLayer"),
+    "HunYuanVL": ("HunYuanVLForConditionalGeneration", "HunYuanVLConfig", "HunYuanDenseV1DecoderLayer"),
+    "PaddleOCRVL": ("PaddleOCRVLForConditionalGeneration", "PaddleOCRVLConfig", "LlamaDecoderLayer"),
+    "Mllama": ("MllamaForConditionalGeneration", "MllamaConfig", "LlamaDecoderLayer"),
+    "Phi4Multimodal": ("Phi4MultimodalForCausalLM", "Phi4MultimodalConfig", "Phi3DecoderLayer"),
+}
+
+
+def part(of_text, **whole):
+    """Of a class that has a small part for images beside that of text."""
+    of_images = dict(depth=1, num_hidden_layers=1, hidden_size=16, embed_dim=16, num_heads=2, num_attention_heads=2, intermediate_size=16, out_hidden_size=32)
+    return dict(text_config=of_text, vision_config=of_images, tie_word_embeddings=False) | whole
 
 
 def no_dense(options):
@@ -293,6 +317,11 @@ FAMILIES = {
                                                  layer_types=["full_attention", "sliding_attention", "sliding_attention", "full_attention"])),
     "gemma4_experts": ("Gemma4Text", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=6,
                                                    hidden_size_per_layer_input=0, sliding_window=24, enable_moe_block=True, num_experts=6, top_k_experts=3, moe_intermediate_size=20)),
+    "gemma4_unified": ("Gemma4UnifiedText", LLAMA | dict(head_dim=16, global_head_dim=32, num_global_key_value_heads=1, attention_k_eq_v=True, num_hidden_layers=7,
+                                                         sliding_window=24, final_logit_softcapping=3.0)),
+    "gemma4_unified_shared": ("Gemma4UnifiedText", LLAMA | dict(head_dim=16, global_head_dim=24, num_hidden_layers=4, sliding_window=24, num_kv_shared_layers=2, use_double_wide_mlp=True,
+                                                                attention_bias=True, tie_word_embeddings=False,
+                                                                layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"])),
     "recurrent_gemma": ("RecurrentGemma", RECURRENT | dict(num_hidden_layers=4)),
     "recurrent_gemma_wide": ("RecurrentGemma", RECURRENT | dict(num_hidden_layers=5, lru_width=48, conv1d_width=3, block_types=["attention", "recurrent"], attention_bias=True,
                                                                  num_key_value_heads=4, logits_soft_cap=2.0, tie_word_embeddings=False, hidden_activation="relu")
@@ -307,6 +336,11 @@ FAMILIES = {
     "axk1": ("AXK1", LATENT | ROUTED | dict(q_lora_rank=20, attention_bias=True)),
     "axk1_yarn": ("AXK1", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=False, mlp_layer_types=["sparse", "dense", "sparse"]) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "mistral4": ("Mistral4", LATENT | dict(q_lora_rank=20, n_routed_experts=8, n_shared_experts=1, num_experts_per_tok=3, moe_intermediate_size=24) | rope(
+        "yarn", factor=4.0, original_max_position_embeddings=24, beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.3)),
+    "mistral4_dense": ("Mistral4", LATENT | dict(q_lora_rank=None, n_routed_experts=5, n_shared_experts=2, num_experts_per_tok=2, moe_intermediate_size=24, first_k_dense_replace=1,
+                                                 norm_topk_prob=False, routed_scaling_factor=1.5, tie_word_embeddings=True) | rope(
+        "yarn", factor=8.0, original_max_position_embeddings=32, mscale=1.0, mscale_all_dim=0.5, llama_4_scaling_beta=0.0)),
     "flint": ("Flint", LLAMA | dict(head_dim=16, num_hidden_layers=7, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=40,
                                     sliding_window=24)),
     "flint_listed": ("Flint", LLAMA | dict(head_dim=16, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=24, shared_expert_intermediate_size=16, sliding_window=24,
@@ -380,6 +414,25 @@ FAMILIES = {
         mlp_layer_types=["sparse", "dense", "sparse"], rope_parameters=dict(
             full_attention=dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=64),
             sliding_attention=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)))),
+    "qwen2_vl": ("Qwen2VL", part(LLAMA | dict(rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[2, 1, 1])))),
+    "qwen3_vl_moe": ("Qwen3VLMoe", part(LLAMA | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24,
+                                                     rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[4, 2, 2])))),
+    "qwen2_5_omni": ("Qwen2_5OmniThinker", part(LLAMA | dict(rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[2, 1, 1])), audio_config=AUDIO)),
+    "qwen3_omni_moe": ("Qwen3OmniMoeThinker", part(LLAMA | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24,
+                                                                rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[4, 2, 2])), audio_config=AUDIO)),
+    "glm4v": ("Glm4v", part(LLAMA | dict(rope_parameters=dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=0.5, mrope_section=[1, 1, 0])))),
+    "glm_ocr": ("GlmOcr", part(LLAMA | dict(head_dim=16, rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[4, 2, 2])))),
+    "glm4v_moe": ("Glm4vMoe", part(LLAMA | ROUTED | dict(head_dim=16, first_k_dense_replace=1,
+                                                        rope_parameters=dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=0.5, mrope_section=[2, 1, 1])))),
+    "granite_docling": ("GraniteDocling", part(LLAMA | GRANITE)),
+    "hunyuan_vl": ("HunYuanVL", part(LLAMA | dict(head_dim=16, rope_parameters=dict(rope_type="xdrope", rope_theta=1e4, alpha=100.0, factor=1.0, xdrope_section=[2, 2, 2, 2])))),
+    "paddleocr_vl": ("PaddleOCRVL", part(LLAMA | dict(head_dim=16, use_bias=True, rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[4, 2, 2])))),
+    "phi4_multimodal": ("Phi4Multimodal", LLAMA | dict(
+        vision_config=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2, crop_size=28, patch_size=14),
+        audio_config=dict(hidden_size=16, intermediate_size=16, num_blocks=1, num_attention_heads=2, ext_pw_out_channel=16, depthwise_separable_out_channel=16, nemo_conv_channels=16)) | dict(original_max_position_embeddings=SIZE // 2, partial_rotary_factor=0.75) | rope(
+        "longrope", partial_rotary_factor=0.75, short_factor=[1.0, 1.5, 2.0], long_factor=[1.5, 4.0, 9.0])),
+    "mllama": ("Mllama", part(LLAMA | dict(num_hidden_layers=5, cross_attention_layers=[1, 3], bos_token_id=1) | rope(
+        "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64))),
     "mixtral": ("Mixtral", LLAMA | dict(num_local_experts=4, num_experts_per_tok=2)),
     "qwen3_moe": ("Qwen3Moe", LLAMA | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, norm_topk_prob=True,
                                             decoder_sparse_step=1, mlp_only_layers=[1])),
@@ -636,7 +689,9 @@ def near_tokens(model, prompt, answer):
 def compare(work, folder, near, reference=None, ternary=False):
     """Activations of eight bits turn a difference of rounding into one of a step, for a few tokens: where `ternary`, most must be near."""
     falls = json.loads((folder / "config.json").read_text()).get("alibi")  # the plain code of Falcon adds distances twice
-    model = AutoModelForCausalLM.from_pretrained(reference or folder, dtype=torch.float32, attn_implementation="sdpa" if falls else "eager").eval()
+    of_class = json.loads((folder / "config.json").read_text())["architectures"][0]
+    loader = getattr(transformers, of_class) if of_class == "Mistral4ForCausalLM" or any(of_class == names[0] for names in PARTS.values()) else AutoModelForCausalLM
+    model = loader.from_pretrained(reference or folder, dtype=torch.float32, attn_implementation="sdpa" if falls else "eager").eval()
     ids = torch.randint(0, VOCABULARY, (2, 40), generator=torch.Generator().manual_seed(1))
     theirs, ours = logits_there(model, ids), logits_here(work, folder, ids)["logits"]
     difference = ((theirs - ours).abs().max() / theirs.abs().max()).item()
@@ -654,6 +709,23 @@ def compare(work, folder, near, reference=None, ternary=False):
 
 def published(weights, config):
     """Tensors of a folder of transformers as the authors of the model have them, where these differ, and transformers reads both."""
+    if text := config.get("text_config"):  # the part that is read
+        crossed = text.get("cross_attention_layers", [])
+        number = {str(i): str(k) for k, i in enumerate(i for i in range(text["num_hidden_layers"]) if i not in crossed)}
+        weights = {re.sub(r"^model\.(language|text)_model\.", "model.", k.removeprefix("thinker.").removeprefix("language_model.")): v for k, v in weights.items()}
+        weights = {k: v for k, v in weights.items() if k.startswith(("model.layers.", "model.embed_tokens.", "model.norm.", "lm_head."))}
+        weights["model.embed_tokens.weight"] = weights["model.embed_tokens.weight"][: text["vocab_size"]]
+        for k in [k for k in weights if k.endswith((".experts.gate_up_proj", ".experts.down_proj"))]:
+            stacked = weights.pop(k)
+            if ("gate_up" in k) == (stacked.shape[-1] != text["hidden_size"]):  # each transposed
+                stacked = stacked.transpose(1, 2)
+            parts = stacked.chunk(2, 1) if "gate_up" in k else (stacked,)
+            for name, w in zip(("gate", "up") if "gate_up" in k else ("down",), parts):
+                weights |= {k.rsplit(".", 1)[0] + f".{e}.{name}_proj.weight": w[e].contiguous() for e in range(len(w))}
+        found = {k: re.match(r"model\.layers\.(\d+)\.", k) for k in weights}
+        return {re.sub(r"layers\.\d+", f"layers.{number[found[k][1]]}", k) if found[k] else k: v for k, v in weights.items() if not found[k] or found[k][1] in number}
+    if config["model_type"] == "phi4_multimodal":
+        return {k: v for k, v in weights.items() if "embed_tokens_extend" not in k}
     if config["model_type"] == "kimi_linear":  # layers without experts have the name of mixtures
         return {re.sub(r"\.block_sparse_moe\.(gate|up|down)_proj\.", r".mlp.\1_proj.", k): v for k, v in weights.items()}
     if config["model_type"] == "longcat_flash":  # gates of experts without weights are not read
@@ -692,10 +764,10 @@ def check(name, work):
     torch.manual_seed(0)
     classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
                "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
-               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Gemma3nText": ("Gemma3nForCausalLM", "Gemma3nTextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
+               "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Gemma3nText": ("Gemma3nForCausalLM", "Gemma3nTextConfig"), "Gemma4UnifiedText": ("Gemma4UnifiedForCausalLM", "Gemma4UnifiedTextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
                "CohereCompassText": ("CohereCompassForCausalLM", "CohereCompassTextConfig"),
                "SarvamMoE": ("Glm4MoeForCausalLM", "SarvamMoEConfig"), "SarvamMLA": ("DeepseekV3ForCausalLM", "SarvamMLAConfig")}
-    of_model, of_config = classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
+    of_model, of_config, *of_block = PARTS.get(kind) or classes.get(kind, (kind + "ForCausalLM", kind + "Config"))
     model = getattr(transformers, of_model)(getattr(transformers, of_config)(**options))
     for parameter in model.parameters():  # far from the defaults: norms and biases, too
         parameter.data += torch.randn_like(parameter) * (0.1 if parameter.dim() == 1 else 0.15)
@@ -718,7 +790,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTNeoXJapanese": "GPTNeoXJapaneseLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTNeoXJapanese": "GPTNeoXJapaneseLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, of_block[0] if of_block else kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

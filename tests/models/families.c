@@ -299,6 +299,10 @@ static const char *const families[] = {
             "\"vocab_size_per_layer_input\": 18, \"num_kv_shared_layers\": 2, "
             "\"use_double_wide_mlp\": true, \"layer_types\": [\"sliding_attention\", "
             "\"full_attention\", \"sliding_attention\", \"full_attention\"]",
+    MEMBERS "\"model_type\": \"gemma4_unified_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
+            "\"num_global_key_value_heads\": 4, \"attention_k_eq_v\": true, \"sliding_window\": 3, "
+            "\"final_logit_softcapping\": 5.0, \"layer_types\": [\"full_attention\", "
+            "\"sliding_attention\", \"sliding_attention\", \"full_attention\"]",
     MEMBERS "\"model_type\": \"gemma3n_text\", \"head_dim\": 4, \"sliding_window\": 3, "
             "\"hidden_size_per_layer_input\": 6, \"vocab_size_per_layer_input\": 13, "
             "\"num_kv_shared_layers\": 2, \"altup_num_inputs\": 3, \"altup_active_idx\": 1, "
@@ -369,6 +373,11 @@ static const char *const families[] = {
                   "\"linear_attn_config\": {\"num_heads\": 4, \"head_dim\": 6, "
                   "\"short_conv_kernel_size\": 3, \"kda_layers\": [1, 2, 4], "
                   "\"full_attn_layers\": [3]}",
+    LATENT "\"model_type\": \"mistral4\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
+           "\"n_routed_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+           "\"first_k_dense_replace\": 1, \"rope_parameters\": {\"rope_type\": \"yarn\", "
+           "\"rope_theta\": 500.0, \"factor\": 4.0, \"original_max_position_embeddings\": 4, "
+           "\"mscale\": 1.0, \"mscale_all_dim\": 1.0, \"llama_4_scaling_beta\": 0.5}",
     LATENT "\"model_type\": \"longcat_flash\", \"q_lora_rank\": 5, \"head_dim\": 2, "
            "\"v_head_dim\": 6, \"num_layers\": 2, \"n_routed_experts\": 4, \"zero_expert_num\": 3, "
            "\"moe_topk\": 3, \"expert_ffn_hidden_size\": 6, \"attention_bias\": true",

@@ -113,6 +113,13 @@ void hf_store(Arena *a, const char *folder, HfStore how, NamedTensor *file, int6
     for (int64_t i = 0; i < n; i++) {
         const char *rest = strchr(file[i].name, '.') + 1;
         if (how == PART_OF_4) file[i].name = arena_printf(a, "language_model.%s", file[i].name);
+        if (how == TEXT_PART) file[i].name = arena_printf(a, "model.text_model.%s", rest);
+        if (how == THINKER) file[i].name = arena_printf(a, "thinker.%s", file[i].name);
+        if (how == THINKER_PART)
+            file[i].name = arena_printf(a, "thinker.model.language_model.%s", rest);
+        if (how == BASE_LAYERS && file[i].tensor.n_dims == 2 && strstr(file[i].name, ".layers."))
+            file[i].name = arena_printf(a, "%.*s.base_layer.weight",
+                                        (int)(strrchr(rest, '.') - file[i].name), file[i].name);
         if (how == PART_OF_5) file[i].name = arena_printf(a, "model.language_model.%s", rest);
     }
     if (how == TORCH_SHARDS)

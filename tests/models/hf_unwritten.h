@@ -7,7 +7,17 @@
 #include "models/hf/model.h"
 
 /* How a folder's tensors are stored. */
-typedef enum HfStore { ONE_FILE, TORCH_FILE, TORCH_SHARDS, PART_OF_5, PART_OF_4 } HfStore;
+typedef enum HfStore {
+    ONE_FILE,
+    TORCH_FILE,
+    TORCH_SHARDS,
+    PART_OF_5,
+    PART_OF_4,
+    TEXT_PART,
+    THINKER,
+    THINKER_PART,
+    BASE_LAYERS
+} HfStore;
 
 /* A model of a folder without weights, with parameters, and the tensors that a file has of them. */
 typedef struct HfUnwritten {

@@ -500,6 +500,16 @@ static const Pair pairs[] = {
       "layers: [{window: 5}, {head_width: 8, rope: {base: 1000000.0, width: 2, proportional: "
       "true}}, {window: 5, shared_kv: true, ffn_hidden: 24}, {head_width: 8, shared_kv: true, "
       "ffn_hidden: 24, rope: {base: 1000000.0, width: 2, proportional: true}}]" },
+    { SIZES "\"model_type\": \"gemma4_unified_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
+            "\"rms_norm_eps\": 1e-5, \"num_kv_shared_layers\": 1, \"layer_types\": "
+            "[\"full_attention\", \"sliding_attention\", \"full_attention\", "
+            "\"sliding_attention\"], \"attention_bias\": true",
+      DECODER_SETTINGS
+      "embedding_scale: 2.8284270763397217, attention_scale: 1.0, activation: "
+      "gelu_tanh, norm_behind: true, qk_norm: head, value_norm: true, qkv_bias: true, out_bias: "
+      "true, block_scale: true, rope: {base: 1000000.0, width: 2, proportional: true}, layers: "
+      "[{head_width: 8}, {window: 1024, rope: {}}, {head_width: 8}, {head_width: 8, shared_kv: "
+      "true}]" },
     { SIZES "\"model_type\": \"gemma4_text\", \"head_dim\": 4, \"global_head_dim\": 8, "
             "\"sliding_window\": 5, \"hidden_size_per_layer_input\": 0, \"rms_norm_eps\": 1e-5, "
             "\"enable_moe_block\": true, \"num_experts\": 4, \"top_k_experts\": 2, "
@@ -764,6 +774,15 @@ static const Pair pairs[] = {
       "rope_width: 2, value_width: 3}, rope: {}, layers: [{sparse: true}, {}], mixture: {score: "
       "sigmoid, n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: "
       "1.5, n_groups: 4, top_groups: 2, norm_behind: true, balance_rate: 0.001}" },
+    { "\"model_type\": \"mistral4\"",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 131072, sequence_length: "
+      "1048576, "
+      "n_embd: 4096, n_layer: 36, n_head_q: 32, n_head_kv: 32, head_width: 128, ffn_hidden: 12288, "
+      "norm: {eps: 1e-6}, latent: {key_rank: 256, query_rank: 1024, rope_width: 64, value_width: "
+      "128}, attention_scale: 0.19496949473302966, rope: {kind: yarn, factor: 128.0, original: "
+      "8192, attention: 1.0, "
+      "growth: 0.1}, layers: [{sparse: true}], mixture: {n_experts: 128, top_k: 4, hidden: 2048, "
+      "shared_hidden: 2048}" },
     { LATENT "\"model_type\": \"longcat_flash\", \"q_lora_rank\": 2, \"head_dim\": 2, "
              "\"num_layers\": 2, \"zero_expert_num\": 3, \"rope_theta\": 10000.0",
       LATENT_SETTINGS

@@ -448,6 +448,17 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
           GEMMA4 "\"enable_moe_block\": true, \"num_experts\": 4, \"top_k_experts\": 5, "
                  "\"moe_intermediate_size\": 8",
           "it is more than there are experts" },
+        { "gemma4_unified_text", "\"use_bidirectional_attention\": \"all\"",
+          "use_bidirectional_attention: \"all\" is not known; known are null and vision" },
+        { "mistral4", LATENT "\"rope_parameters\": {\"rope_type\": \"default\"}",
+          "rope_type must name a scaling, such as yarn" },
+        { "mistral4",
+          LATENT "\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 4.0, "
+                 "\"partial_rotary_factor\": 0.25}",
+          "partial_rotary_factor must be the share of qk_rope_head_dim" },
+        { "mistral4", LATENT "\"n_group\": 2", "it must equal n_group: all experts are chosen" },
+        { "mistral4", LATENT "\"scoring_func\": \"sigmoid\"",
+          "scoring_func: \"sigmoid\" is not known; only softmax is" },
         { "dbrx", "\"attn_config\": 3", "attn_config: 3 is not known; it is an object" },
         { "dbrx", "\"attn_config\": {}", "clip_qkv is missing; the class needs a number" },
         { "dbrx", "\"emb_pdrop\": 0.1", "emb_pdrop: 0.1 is not known; only 0.0 is" },

@@ -530,17 +530,27 @@ TEST(types_of_other_names_are_of_the_families_of_text)
         "\"intermediate_size\": 12, "
         "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"num_key_value_heads\": 1, "
         "\"head_dim\": 8, \"num_experts\": 3, \"num_experts_per_tok\": 2, "
-        "\"moe_intermediate_size\": 5, "
+        "\"moe_intermediate_size\": 5, \"n_routed_experts\": 3, \"n_shared_experts\": 1, "
+        "\"first_k_dense_replace\": 1, \"norm_topk_prob\": true, \"use_bias\": true, "
         "\"rope_scaling\": {\"type\": \"mrope\", \"mrope_section\": [2, 1, 1]}";
     static const struct {
         const char *of_text, *family;
     } parts[] = { { "qwen2_vl_text", "qwen2" },
                   { "qwen2_5_vl_text", "qwen2" },
                   { "qwen3_vl_text", "qwen3" },
-                  { "qwen3_vl_moe_text", "qwen3_moe" } };
+                  { "qwen3_vl_moe_text", "qwen3_moe" },
+                  { "qwen2_5_omni_text", "qwen2" },
+                  { "qwen3_omni_moe_text", "qwen3_moe" },
+                  { "glm4v_text", "glm4" },
+                  { "glm_ocr_text", "glm4" },
+                  { "glm4v_moe_text", "glm4_moe" },
+                  { "granite4_vision_text", "granite" },
+                  { "granite_docling_text", "granite" },
+                  { "hunyuan_vl_text", "hunyuan_v1_dense" },
+                  { "paddleocr_vl_text", "llama" } };
     Arena *a = arena_new();
     HfModel m;
-    for (int i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const char *members = arena_printf(
             a,
             "\"model_type\": \"x\", \"architectures\": [\"XForConditionalGeneration\"], "
@@ -551,7 +561,15 @@ TEST(types_of_other_names_are_of_the_families_of_text)
                     m.decoder->layer[0].rope->kind == ROPE_PLAIN);
         round_trip(a, members, PART_OF_4);
         round_trip(a, members, PART_OF_5);
+        round_trip(a, members, TEXT_PART);
     }
+    const char *thinking =
+        arena_printf(a,
+                     "\"model_type\": \"qwen2_5_omni\", \"talker_config\": {}, \"thinker_config\": "
+                     "{\"text_config\": {\"model_type\": \"qwen2_5_omni_text\", %s}}",
+                     sizes);
+    round_trip(a, thinking, THINKER);
+    round_trip(a, thinking, THINKER_PART);
     const char *beside =
         arena_printf(a, "\"model_type\": \"qwen2_5_vl\", \"vision_config\": {}, %s", sizes);
     assert_no_error(hf_config_read(a, hf_folder_with(a, beside, ""), &m));
@@ -564,6 +582,102 @@ TEST(types_of_other_names_are_of_the_families_of_text)
     assert_no_error(hf_config_read(a, hf_folder_with(a, kimi, ""), &m));
     assert_string_equal(m.family->model_type, "deepseek_v3");
     round_trip(a, kimi, ONE_FILE);
+    arena_free(a);
+}
+
+TEST(what_a_part_is_silent_about_is_as_its_class_has_it)
+{
+    static const char text[] = "\"model_type\": \"x\", \"text_config\": {\"model_type\": \"%s\", "
+                               "\"hidden_size\": 256, \"intermediate_size\": 12, "
+                               "\"num_hidden_layers\": 2, \"moe_intermediate_size\": 5, "
+                               "\"num_attention_heads\": 16, \"num_key_value_heads\": 4, "
+                               "\"vocab_size\": 16}";
+    static const struct {
+        const char *type;
+        double eps, theta;
+        int64_t longest, head_width;
+        bool qkv_bias, is_tied;
+    } row[] = { { "qwen2_vl_text", 1e-5, 1e6, 32768, 16, true, false },
+                { "qwen2_5_omni_text", 1e-6, 1e6, 32768, 16, true, false },
+                { "qwen3_vl_text", 1e-6, 5e5, 128000, 128, false, false },
+                { "qwen3_vl_moe_text", 1e-6, 5e5, 128000, 128, false, false },
+                { "qwen3_omni_moe_text", 1e-6, 1e6, 32768, 16, false, false },
+                { "glm4v_text", 1e-5, 1e4, 32768, 16, true, false },
+                { "glm_ocr_text", 1e-5, 1e4, 131072, 16, false, false },
+                { "granite4_vision_text", 1e-6, 1e4, 2048, 16, false, false },
+                { "granite_docling_text", 1e-5, 1e4, 32768, 16, false, true },
+                { "hunyuan_vl_text", 1e-5, 1e4, 2048, 16, false, true },
+                { "paddleocr_vl_text", 1e-5, 5e5, 131072, 128, false, true },
+                { "mllama_text_model", 1e-5, 5e5, 131072, 16, false, false } };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        HfModel m;
+        const char *members = arena_printf(a, text, row[i].type);
+        assert_no_error(hf_config_read(a, hf_folder_with(a, members, ""), &m));
+        const Decoder *d = m.decoder;
+        assert_close(d->usual_norm->eps, row[i].eps, 0);
+        assert_close(d->layer[0].rope->base, row[i].theta, 0);
+        assert_int_equal(d->sequence_length, row[i].longest);
+        assert_int_equal(d->head_width, row[i].head_width);
+        assert_int_equal(d->qkv_bias, row[i].qkv_bias);
+        assert_int_equal(d->is_tied, row[i].is_tied);
+        assert_true(!d->moe || d->moe->normalize);
+        if (!strcmp(row[i].type, "granite_docling_text"))
+            assert_true(d->embedding_scale == 12 && d->attention_scale == 0.015625 &&
+                        d->residual_scale == 0.263 && d->logit_divisor == 4);
+    }
+    arena_free(a);
+}
+
+/* As in Llama 3.2 Vision, whose layers 3, 8, 13 and so on see images alone, and whose embeddings
+ * have 8 rows that no text has. */
+TEST(layers_that_see_images_alone_are_left_out)
+{
+    static const char members[] =
+        "\"model_type\": \"mllama\", \"text_config\": {\"model_type\": \"mllama_text_model\", "
+        "\"vocab_size\": 16, \"tie_word_embeddings\": true, \"hidden_size\": 8, "
+        "\"intermediate_size\": 12, "
+        "\"num_hidden_layers\": 5, \"num_attention_heads\": 2, \"num_key_value_heads\": 1%s}";
+    Arena *a = arena_new();
+    HfModel m;
+    assert_no_error(hf_config_read(a, hf_folder_with(a, arena_printf(a, members, ""), ""), &m));
+    assert_int_equal(m.decoder->n_layer, 4);
+    assert_int_equal(m.layer_of[3], 4);
+    HfUnwritten u =
+        hf_unwritten(a, arena_printf(a, members, ", \"cross_attention_layers\": [0, 2, 9]"));
+    assert_int_equal(u.model->hf->decoder->n_layer, 3);
+    for (int64_t i = 0; i < u.n_file; i++) {
+        static const char *const number[] = { "1", "3", "4" };
+        const char *name = u.file[i].name;
+        Tensor *t = &u.file[i].tensor;
+        if (str_starts(str_of(name), "model.layers."))
+            u.file[i].name =
+                arena_printf(a, "model.layers.%s%s", number[name[13] - '0'], name + 14);
+        if (strcmp(name, "model.embed_tokens.weight") != 0) continue;
+        char *wider = arena_alloc(a, 2 * tensor_bytes(t));
+        memcpy(wider, t->data, tensor_bytes(t));
+        t->data = wider;
+        t->size[0] += 8;
+    }
+    returns(a, &u, PART_OF_5);
+    hf_refuses(a, arena_printf(a, members, ", \"cross_attention_layers\": 3"), "",
+               "cross_attention_layers: 3 is not known; it is a list of layers");
+    hf_refuses(a, arena_printf(a, members, ", \"cross_attention_layers\": [-1]"), "",
+               "each is the number of a layer");
+    hf_refuses(a, arena_printf(a, members, ", \"cross_attention_layers\": [0, 1, 2, 3, 4]"), "",
+               "it leaves no layer");
+    arena_free(a);
+}
+
+/* Phi 4 Multimodal: text goes by the layers that adapters for images and speech stand beside. */
+TEST(layers_with_adapters_for_images_are_read_without_these)
+{
+    Arena *a = arena_new();
+    round_trip(a,
+               "\"model_type\": \"phi4mm\", \"vocab_size\": 16, \"hidden_size\": 8, "
+               "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+               "\"num_key_value_heads\": 1",
+               BASE_LAYERS);
     arena_free(a);
 }
 

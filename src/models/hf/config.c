@@ -391,6 +391,9 @@ Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *ou
                       .decoder = r.d,
                       .dtype = dtype_of(&r),
                       .is_part = is_part,
+                      .layer_of = r.layer_of,
+                      .base_layers = r.base_layers,
+                      .rows_beyond = r.rows_beyond,
                       .n_ahead = hf_n_ahead(&r) };
     return hf_read_packing(&r, &out->packing);
 }

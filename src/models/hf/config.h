@@ -23,6 +23,10 @@ typedef struct HfModel {
     const Decoder *decoder;
     bool is_part; /* the language model of a larger one, with images, say */
     HfPacking packing;
+    const int64_t *layer_of; /* the layer of the files that each block is; NULL: they count alike */
+    bool base_layers; /* weights may be those of base_layer, beside adapters that text does not use
+                       */
+    int64_t rows_beyond; /* of embeddings, which files have behind those of token ids */
     int64_t n_ahead; /* blocks for later tokens that the files may have; `layer` of the decoder has
                         them, too */
     Dtype dtype; /* that the folder's numbers are stored in, as config.json says; F32 if it does not

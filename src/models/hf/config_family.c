@@ -51,29 +51,19 @@ static Error *unknown_class(Arena *a, const Yaml *root, const char *type)
     return e;
 }
 
-/* Types whose models are of a family that has another name: some are so from the start, and of the
- * language models of images and text all coordinates of a position are the same for text alone. */
-static const HfFamily *find_by_other_name(const char *type)
+/* Models of images and text have the language model's options apart, some also beside their own;
+ * those that speak, too, have them within the options of what thinks. */
+static Error *find_part(HfReading *r, const char *whole)
 {
-    static const struct {
-        const char *type, *family;
-    } known[] = { { "gpt-sw3", "gpt2" },        { "kimi_k2", "deepseek_v3" },
-                  { "qwen2_vl", "qwen2" },      { "qwen2_vl_text", "qwen2" },
-                  { "qwen2_5_vl", "qwen2" },    { "qwen2_5_vl_text", "qwen2" },
-                  { "qwen3_vl_text", "qwen3" }, { "qwen3_vl_moe_text", "qwen3_moe" } };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!strcmp(known[i].type, type)) return hf_family_find(known[i].family);
-    return hf_family_find(type);
-}
-
-/* Models of images and text have the language model's options apart, some also beside their own. */
-static bool find_part(HfReading *r, const char *whole)
-{
-    const Yaml *text = yaml_get(r->root, "text_config"), *type = yaml_get(text, "model_type");
+    const Yaml *inner = yaml_get(r->root, "thinker_config"),
+               *text = yaml_get(inner ? inner : r->root, "text_config"),
+               *type = yaml_get(text, "model_type");
     const bool is_part = type && type->type == YAML_STRING;
-    r->family = find_by_other_name(is_part ? type->text : whole);
-    if (r->family && is_part) r->root = text;
-    return r->family != NULL;
+    const Yaml *root = r->root;
+    if (is_part) r->root = text;
+    TRY(hf_take_part(r, is_part ? type->text : whole));
+    if (!r->family) r->root = root;
+    return NULL;
 }
 
 Error *hf_find_family(HfReading *r)
@@ -81,8 +71,10 @@ Error *hf_find_family(HfReading *r)
     const Yaml *type = yaml_get(r->root, "model_type");
     const char *name = type && type->type == YAML_STRING ? type->text : NULL;
     r->family = name ? hf_family_find(name) : NULL;
-    if (!r->family && find_part(r, name ? name : "")) return NULL;
-    if (!r->family) return unknown_class(r->arena, r->root, name);
+    if (!r->family) {
+        TRY(find_part(r, name ? name : ""));
+        return r->family ? NULL : unknown_class(r->arena, r->root, name);
+    }
     const Yaml *classes = yaml_get(r->root, "architectures");
     if (!classes || classes->type != YAML_LIST || classes->n == 0) return NULL;
     const char *class = classes->item[0]->text;

@@ -165,8 +165,8 @@ static Error *read_groups(const HfReading *r, Moe *m)
 static Error *check_router(const HfReading *r)
 {
     const HfConfig *c = &r->c;
-    const bool softmax = r->family->keys.topk_method;
-    if (softmax && c->norm_topk_prob && *c->norm_topk_prob)
+    const bool by_method = r->family->keys.topk_method, softmax = by_method || r->family->softmax;
+    if (by_method && c->norm_topk_prob && *c->norm_topk_prob)
         return hf_unknown(r, "norm_topk_prob",
                           "only false is: the class leaves weights as they are");
     if (c->scoring_func && strcmp(c->scoring_func, softmax ? "softmax" : "sigmoid") != 0)
@@ -185,7 +185,8 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
 {
     const HfConfig *c = &r->c;
     const HfFamily *f = r->family;
-    const bool softmax = f->keys.topk_method, no_first = f->keys.mlp_layer_types;
+    const bool by_method = f->keys.topk_method, softmax = by_method || f->softmax,
+               no_first = f->keys.mlp_layer_types;
     TRY(read_sizes(r, m));
     if (!no_first && f->first_sparse_key && !hf_count(r, f->first_sparse_key))
         return hf_unknown(r, f->first_sparse_key, "the class needs it");
@@ -197,8 +198,8 @@ static Error *read_shared_router(const HfReading *r, Moe *m)
     if (!m->top_k) return hf_unknown(r, "num_experts_per_tok", "a token needs an expert");
     TRY(check_router(r));
     m->score = softmax ? SCORE_SOFTMAX : SCORE_SIGMOID;
-    m->normalize =
-        f->normalized || (!softmax && (c->norm_topk_prob ? *c->norm_topk_prob : f->norm_topk_prob));
+    m->normalize = f->normalized ||
+                   (!by_method && (c->norm_topk_prob ? *c->norm_topk_prob : f->norm_topk_prob));
     m->factor = factor_of(r);
     m->has_biases = !softmax;
     m->by_logits = f->by_logits;

@@ -108,11 +108,14 @@ typedef struct HfReading {
     const HfFamily *family;
     HfConfig c;
     Decoder *d;
-    void *own;          /* what the dialect's fields were read into */
-    bool bare_norms;    /* without weights and biases */
-    bool no_experts;    /* although the class may have some */
-    const Yaml *hidden; /* intermediate_size, where it is a list: of each layer */
-    double theta;       /* of positions, if config.json is silent; 0: that of the family */
+    void *own;               /* what the dialect's fields were read into */
+    bool bare_norms;         /* without weights and biases */
+    bool no_experts;         /* although the class may have some */
+    const Yaml *hidden;      /* intermediate_size, where it is a list: of each layer */
+    const int64_t *layer_of; /* the layer of the files that each block is; NULL: they count alike */
+    int64_t rows_beyond;     /* of embeddings, which files have behind those of token ids */
+    bool base_layers;        /* as in HfModel */
+    double theta;            /* of positions, if config.json is silent; 0: that of the family */
     const char *blocks; /* a letter for each, of a class whose blocks are one layer: M is a state
                            space, * attention, - a feed-forward layer, E a mixture; else NULL */
 } HfReading;
@@ -133,6 +136,8 @@ typedef struct HfSilent {
 Yaml *hf_rename_options(HfReading *r, const HfRenamed *renamed, const HfSilent *silent);
 /* A copy of the value, which stands where it does in the file. */
 void hf_set_option(Arena *a, Yaml *root, const char *key, const Yaml *value);
+/* A value as JSON, which stands where the options do. */
+void hf_put_option(Arena *a, Yaml *root, const char *key, const char *value);
 /* The number at a key; what is missing or none gives `otherwise`. */
 double hf_number(const Yaml *map, const char *key, double otherwise);
 /* The whole number at a key; NULL: there is none. */
@@ -146,6 +151,9 @@ const char *hf_text(const HfReading *r, const char *key);
 Error *hf_read_blocks(HfReading *r);
 /* config_family.c: sets the family by model_type and class. */
 Error *hf_find_family(HfReading *r);
+/* parts.c: sets the family of a model_type, of text alone or of the language model of a larger one,
+ * and the options as the family has them; NULL: there is none. */
+Error *hf_take_part(HfReading *r, const char *type);
 /* config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
 /* Blocks for later tokens, of a class that has them. */

@@ -96,12 +96,14 @@ static Error *read_longrope(const HfReading *r, const Yaml *p, RopeScaling *out)
     return read_factors(r, p, "long_factor", &out->long_factors);
 }
 
-/* The first files of Phi 3 have other names for what it does, those of Sarvam one for YaRN. */
+/* The first files of Phi 3 have other names for what it does, those of Sarvam one for YaRN,
+ * and those of HunyuanOCR one for what Hunyuan calls dynamic. */
 static int kind_of(const HfReading *r, const char *name)
 {
     const bool is_phi3 = r->family->phi3_rope;
     int kind = 1;
     if (!strcmp(name, "deepseek_yarn")) return ROPE_YARN;
+    if (r->family->alpha_rope && !strcmp(name, "xdrope")) return ROPE_DYNAMIC;
     if (!strcmp(name, "su") || (is_phi3 && !strcmp(name, "yarn"))) return ROPE_LONG;
     while (rope_scaling_choices[kind] && strcmp(rope_scaling_choices[kind], name)) kind++;
     return kind;

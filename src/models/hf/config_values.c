@@ -27,6 +27,11 @@ void hf_set_option(Arena *a, Yaml *root, const char *key, const Yaml *value)
     set_at(a, root, key, yaml_copy(a, value, NULL), value);
 }
 
+void hf_put_option(Arena *a, Yaml *root, const char *key, const char *value)
+{
+    set_at(a, root, key, yaml_scalar(a, value), root);
+}
+
 Yaml *hf_rename_options(HfReading *r, const HfRenamed *renamed, const HfSilent *silent)
 {
     Yaml *root = yaml_copy(r->arena, r->root, NULL);

@@ -15,19 +15,25 @@ typedef struct Options {
 } Options;
 
 /* clang-format off */
+#define OF_LAYERS                                                                                                            \
+    HF_COUNT(Options, global_head_dim, "512", "width of a head in layers that see all keys"),                                \
+    HF_COUNT(Options, num_global_key_value_heads, "null", "their key heads, if values are the keys"),                        \
+    FIELD_BOOL(Options, attention_k_eq_v, "false", "values of these layers are the keys"),                                   \
+    FIELD_ANY(Options, per_layer_config, "null", "sizes of single layers"),                                                  \
+    FIELD_INT(Options, num_kv_shared_layers, "0", 0, 1000, "the last layers, which read keys and values of others"),         \
+    FIELD_BOOL(Options, use_double_wide_mlp, "false", "their feed-forward layers are twice as wide")
 static const Field fields[] = {
-    HF_COUNT(Options, global_head_dim, "512", "width of a head in layers that see all keys"),
-    HF_COUNT(Options, num_global_key_value_heads, "null", "their key heads, if values are the keys"),
-    FIELD_BOOL(Options, attention_k_eq_v, "false", "values of these layers are the keys"),
-    FIELD_ANY(Options, per_layer_config, "null", "sizes of single layers"),
-    FIELD_INT(Options, num_kv_shared_layers, "0", 0, 1000, "the last layers, which read keys and values of others"),
-    FIELD_BOOL(Options, use_double_wide_mlp, "false", "their feed-forward layers are twice as wide"),
+    OF_LAYERS,
     FIELD_INT(Options, hidden_size_per_layer_input, "null", 0, 2147483647, "width of the embeddings of each layer"),
     HF_COUNT(Options, vocab_size_per_layer_input, "262144", "rows of their table"),
     FIELD_BOOL(Options, enable_moe_block, "false", "experts beside feed-forward layers"),
     HF_COUNT(Options, top_k_experts, "null", "experts of a token"),
     { 0 },
+}, unified_fields[] = {
+    OF_LAYERS,
+    { 0 },
 };
+#undef OF_LAYERS
 /* clang-format on */
 
 /* What is not built, or cannot be. */
@@ -69,18 +75,23 @@ static Error *read_per_layer(HfReading *r)
     return NULL;
 }
 
-static Error *adjust(HfReading *r)
+static Error *adjust_unified(HfReading *r)
 {
     Decoder *d = r->d;
     TRY(refuse(r));
-    TRY(read_per_layer(r));
     Norm *n = arena_copy(r->arena, d->usual_norm, sizeof *n);
     n->has_weight = false;
     n->width = d->head_width;
     d->value_norm = n;
     d->block_scale = true;
-    r->no_experts = !((const Options *)r->own)->enable_moe_block;
     return NULL;
+}
+
+static Error *adjust(HfReading *r)
+{
+    TRY(adjust_unified(r));
+    r->no_experts = !((const Options *)r->own)->enable_moe_block;
+    return read_per_layer(r);
 }
 
 /* The class never takes router_aux_loss_coef into its loss. */
@@ -183,12 +194,11 @@ static void put_shared(Text *t, const Decoder *d)
     hf_put_bool(t, "use_double_wide_mlp", is_wide);
 }
 
-static void add_members(Text *t, const Decoder *d)
+static void add_unified_members(Text *t, const Decoder *d)
 {
     int64_t i = 0;
     while (i < d->n_layer && d->layer[i].window) i++;
     const DecoderLayer *full = i < d->n_layer ? &d->layer[i] : NULL;
-    put_per_layer(t, d->per_layer);
     put_shared(t, d);
     hf_put_bool(t, "attention_k_eq_v", full && full->keys_as_values);
     if (full) {
@@ -196,6 +206,12 @@ static void add_members(Text *t, const Decoder *d)
         hf_put_int(t, "num_global_key_value_heads", decoder_key_heads_of(d, full));
     }
     hf_put_typed_ropes(t, d);
+}
+
+static void add_members(Text *t, const Decoder *d)
+{
+    put_per_layer(t, d->per_layer);
+    add_unified_members(t, d);
     hf_put_bool(t, "enable_moe_block", d->moe);
 }
 
@@ -205,4 +221,11 @@ const HfDialect hf_gemma4 = { .fields = fields,
                               .router = read_router,
                               .layers = read_layers,
                               .add = add_members,
-                              .own_ropes = true };
+                              .own_ropes = true },
+                /* has neither experts nor embeddings of each layer */
+    hf_gemma4_unified = { .fields = unified_fields,
+                          .size = sizeof(Options),
+                          .adjust = adjust_unified,
+                          .layers = read_layers,
+                          .add = add_unified_members,
+                          .own_ropes = true };

@@ -248,6 +248,18 @@ const HfName hf_latent_names[] = {
     { 0 },
 };
 
+const HfName hf_mistral4_names[] = {
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.mlp.experts.gate_up_proj",
+      HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.mlp.experts.gate_up_proj",
+      HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.mlp.experts.down_proj",
+      HF_STACKED_ROWS },
+    LATENT_ATTENTION,
+    SIGMOID_ROUTER,
+    { 0 },
+};
+
 /* clang-format off */
 #define INDEXER(layout) \
     { "transformer.h.%.attn.index_q.*", "model.layers.%.self_attn.indexer.wq_b.*", layout }, \
