@@ -14,6 +14,8 @@
 
 /* The missing feature if the case is in the list, else NULL. */
 const char *golden_later(Arena *a, const char *name);
+/* The first pattern of the list that no case of all listers has; NULL: each has one. */
+const char *golden_without_case(Arena *a);
 
 typedef struct GoldenCases {
     Arena *arena;

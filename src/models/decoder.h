@@ -57,8 +57,8 @@ typedef struct DecoderLayer {
     bool is_sparse; /* `moe` instead of one feed-forward layer */
     bool shortcut;  /* of a sparse block: it has the feed-forward layer, too, `moe` reads what that
                        reads, and what it gives is added behind the next block */
-    bool by_id;    /* of a sparse block: the experts of a token are those that a table has for its id
-                    */
+    bool by_id; /* of a sparse block: the experts of a token are those that a table has for its id
+                 */
     bool no_ffn;
     int64_t hidden;  /* width of its feed-forward layer; 0: as of the model */
     double sparsity; /* share of what its activation reads that is 0 instead, above 0 and below 1:

@@ -81,8 +81,9 @@ static Error *check_ids(const DecoderSettings *s)
                              "after the other; score of the mixture must not be mixer",
                              (long long)i);
         if (s->multi_token && is_last)
-            return error_new("multi_token: its blocks are of the last kind, whose experts are those "
-                             "of the id of one token (by_id)");
+            return error_new(
+                "multi_token: its blocks are of the last kind, whose experts are those "
+                "of the id of one token (by_id)");
     }
     return NULL;
 }
