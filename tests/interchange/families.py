@@ -84,6 +84,7 @@ PARTS = {
     "GraniteDocling": ("GraniteDoclingForConditionalGeneration", "GraniteDoclingConfig", "GraniteDecoderLayer"),
     "HunYuanVL": ("HunYuanVLForConditionalGeneration", "HunYuanVLConfig", "HunYuanDenseV1DecoderLayer"),
     "PaddleOCRVL": ("PaddleOCRVLForConditionalGeneration", "PaddleOCRVLConfig", "LlamaDecoderLayer"),
+    "Aria": ("AriaForConditionalGeneration", "AriaConfig", "AriaTextDecoderLayer"),
     "Mllama": ("MllamaForConditionalGeneration", "MllamaConfig", "LlamaDecoderLayer"),
     "Phi4Multimodal": ("Phi4MultimodalForCausalLM", "Phi4MultimodalConfig", "Phi3DecoderLayer"),
 }
@@ -369,6 +370,12 @@ FAMILIES = {
                                                     shared_expert_combination_strategy="sum", expert_selection_fn="sigmoid", prefix_dense_sliding_window_pattern=2,
                                                     mlp_layer_types=["dense", "dense", "sparse", "sparse"], logit_scale=0.5, tie_word_embeddings=False, attention_bias=True,
                                                     layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"])),
+    "openai_gpt": ("OpenAIGPT", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4)),
+    "openai_gpt_untied": ("OpenAIGPT", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=24, n_layer=2, n_head=2, afn="silu", tie_word_embeddings=False)),
+    "aria": ("AriaText", LLAMA | dict(moe_num_experts=6, moe_topk=3, moe_num_shared_experts=2)),
+    "aria_biased": ("AriaText", LLAMA | dict(head_dim=16, moe_num_experts=5, moe_topk=2, moe_num_shared_experts=1, attention_bias=True, tie_word_embeddings=True)),
+    "aria_part": ("Aria", part(LLAMA | dict(moe_num_experts=4, moe_topk=2), vision_config=dict(
+        model_type="idefics3_vision", hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16, image_size=28, patch_size=14), projector_patch_to_query_dict={4: 2})),
     "ministral3": ("Ministral3", LLAMA | dict(head_dim=16) | rope("yarn", factor=4.0, original_max_position_embeddings=24, mscale=1.0, mscale_all_dim=1.0,
                                                                   beta_fast=32.0, beta_slow=1.0, llama_4_scaling_beta=0.3)),
     "vaultgemma": ("VaultGemma", GEMMA | dict(attn_logit_softcapping=5.0, final_logit_softcapping=3.0)),
@@ -762,7 +769,7 @@ def check(name, work):
     options = options | ({"num_hidden_layers": 3 + depth} if depth else {})
     ahead = 0.3 if depth else 0
     torch.manual_seed(0)
-    classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
+    classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "OpenAIGPT": ("OpenAIGPTLMHeadModel", "OpenAIGPTConfig"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
                "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
                "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Gemma3nText": ("Gemma3nForCausalLM", "Gemma3nTextConfig"), "Gemma4UnifiedText": ("Gemma4UnifiedForCausalLM", "Gemma4UnifiedTextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
                "CohereCompassText": ("CohereCompassForCausalLM", "CohereCompassTextConfig"),
@@ -790,7 +797,7 @@ def check(name, work):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTNeoXJapanese": "GPTNeoXJapaneseLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, of_block[0] if of_block else kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "OpenAIGPT": "Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTNeoXJapanese": "GPTNeoXJapaneseLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, of_block[0] if of_block else kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

@@ -283,6 +283,11 @@ static const char *const families[] = {
     LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": 10, \"scale_emb\": 3.0, "
            "\"dim_model_base\": 8",
     LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null, \"v_head_dim\": 3",
+    "\"model_type\": \"openai-gpt\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, "
+    "\"n_head\": 4, \"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, "
+    "\"attn_pdrop\": 0.0",
+    MEMBERS "\"model_type\": \"aria_text\", \"moe_num_experts\": 4, \"moe_topk\": 4, "
+            "\"moe_num_shared_experts\": 1",
     MEMBERS "\"model_type\": \"llama4_text\", \"head_dim\": 4, \"attention_chunk_size\": 3, "
             "\"intermediate_size_mlp\": 20, \"interleave_moe_layer_step\": 2, "
             "\"num_local_experts\": 4, \"floor_scale\": 3, \"attn_scale\": 0.5",

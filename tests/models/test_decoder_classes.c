@@ -774,6 +774,15 @@ static const Pair pairs[] = {
       "rope_width: 2, value_width: 3}, rope: {}, layers: [{sparse: true}, {}], mixture: {score: "
       "sigmoid, n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: "
       "1.5, n_groups: 4, top_groups: 2, norm_behind: true, balance_rate: 0.001}" },
+    { "\"model_type\": \"openai-gpt\", \"n_embd\": 24, \"n_layer\": 4, \"resid_pdrop\": 0.2",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 40478, sequence_length: 512, "
+      "n_embd: 24, n_layer: 4, n_head_q: 12, n_head_kv: 12, ffn_hidden: 96, norm: {type: layer, "
+      "bias: true, eps: 1e-5}, residual: norm_of_sum, head_norm: false, learned_positions: true, "
+      "qkv_bias: true, out_bias: true, ffn_bias: true, gated: false, activation: gelu_tanh, "
+      "dropout: 0.2, embedding_dropout: 0.1, attention_dropout: 0.1, use_weight_tying: true" },
+    { SIZES "\"model_type\": \"aria_text\", \"moe_topk\": 3", DECODER_SETTINGS
+      "norm: {eps: 1e-6}, rope: {}, layers: [{sparse: true}], mixture: {n_experts: "
+      "8, top_k: 3, hidden: 12, shared_hidden: 24}" },
     { "\"model_type\": \"mistral4\"",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 131072, sequence_length: "
       "1048576, "

@@ -563,6 +563,27 @@ const HfName hf_gpt2_names[] = {
     { 0 },
 };
 
+const HfName hf_openai_gpt_names[] = {
+    { "transformer.wte.*", "transformer.tokens_embed.*", HF_SAME },
+    { "transformer.wpe.*", "transformer.positions_embed.*", HF_SAME },
+    { 0 },
+};
+
+const HfName hf_aria_names[] = {
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.mlp.experts.fc1.weight",
+      HF_STACKED_FIRST_COLUMNS },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.mlp.experts.fc1.weight",
+      HF_STACKED_SECOND_COLUMNS },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.mlp.experts.fc2.weight",
+      HF_STACKED },
+    { 0 },
+};
+
 const HfName hf_granitemoe_names[] = {
     { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.router.layer.*", HF_SAME },
     { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.input_linear.*",
