@@ -10,4 +10,6 @@
 
 const char *adapter_name(Arena *a, const char *weight, const char *which);
 bool parameter_is_adapter(const char *name);
+/* The weight that an adapter is for; of another parameter `name` itself. */
+const char *adapted_weight(Arena *a, const char *name);
 #endif
