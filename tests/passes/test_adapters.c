@@ -89,11 +89,11 @@ static void set_all(ParamStore *s, const char *which, double size)
 }
 
 /* Adapters of what a pattern means change a loss as their merged weights do. */
-static void assert_merges(const char *pattern, bool tied, int n_adapted)
+static void assert_merges(const char *pattern, bool biased, bool tied, int n_adapted)
 {
     const char *const parameters[] = { pattern, NULL }, *const none[] = { NULL };
     const Adapters by = { 3, 6, parameters, none };
-    Gpt2Settings settings = tiny_settings(true);
+    Gpt2Settings settings = tiny_settings(!biased);
     settings.use_weight_tying = tied;
     PassList passes = { .arena = arena_new() };
     passes_add(&passes, &pass_adapters, &by);
@@ -117,11 +117,12 @@ static void assert_merges(const char *pattern, bool tied, int n_adapted)
 
 TEST(merged_weights_compute_what_weights_and_adapters_did)
 {
-    enum { IN_BLOCKS = 3 * 7 };
-    assert_merges("@matrices", false, IN_BLOCKS);
-    assert_merges("@head", false, 1);
-    assert_merges("*", false, IN_BLOCKS + 1);
-    assert_merges("*", true, IN_BLOCKS); /* a head that is the embedding has none */
+    enum { N_LAYERS = 3, IN_BLOCKS = N_LAYERS * 7, WITHOUT_GATE = N_LAYERS * 6 };
+    assert_merges("@matrices", false, false, IN_BLOCKS);
+    assert_merges("@head", false, false, 1);
+    assert_merges("*", false, false, IN_BLOCKS + 1);
+    assert_merges("*", false, true, IN_BLOCKS); /* a head that is the embedding has none */
+    assert_merges("*", true, false, WITHOUT_GATE + 1);
 }
 
 /* Two experts, of which each row has one. */
