@@ -78,6 +78,7 @@ static Error *compare(CheckpointReader *r, int64_t i, int64_t k, bool *is_same)
     Box rows = box_whole(e->n_dims, e->size);
     int64_t n_rows = e->n_dims ? e->size[0] : 1, per_row = n_rows ? box_count(&rows) / n_rows : 0;
     int64_t step = per_row && per_row < AT_ONCE ? AT_ONCE / per_row : 1;
+    if (step > n_rows) step = n_rows;
     size_t row_bytes = (size_t)per_row * dtype_size(e->dtype);
     Arena *a = arena_new();
     char *mine = arena_alloc(a, row_bytes * (size_t)step),

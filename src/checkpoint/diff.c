@@ -46,6 +46,7 @@ static Error *compare_tensor(Diff *d, int64_t i, int64_t k)
     int64_t n_rows = e->n_dims ? e->size[0] : 1, count = box_count(&rows), n_other = 0;
     int64_t per_row = n_rows ? count / n_rows : 0;
     int64_t step = per_row && per_row < AT_ONCE ? AT_ONCE / per_row : 1;
+    if (step > n_rows) step = n_rows;
     double most = 0;
     Arena *a = arena_new();
     size_t bytes = (size_t)(per_row * step) * dtype_size(e->dtype);

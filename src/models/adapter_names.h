@@ -10,4 +10,8 @@
 
 const char *adapter_name(Arena *a, const char *weight, const char *which);
 bool parameter_is_adapter(const char *name);
+/* Whether it may have some: a weight, and not the bias beside it. */
+bool parameter_has_adapters(const char *name);
+/* The weight that an adapter is for; of another parameter `name` itself. */
+const char *adapted_weight(Arena *a, const char *name);
 #endif

@@ -1,6 +1,7 @@
 /* weight_decay.c - groups by parts of parameter names. */
 #include "optim/weight_decay.h"
 #include "base/log.h"
+#include "models/adapter_names.h"
 #include "models/model.h"
 #include <string.h>
 
@@ -14,11 +15,26 @@ static bool belongs(const DecayGroup *group, const char *param)
     return false;
 }
 
+/* The first of the groups that a parameter belongs to, and how many there are; an adapter belongs
+ * where its weight does. */
+static const char *find_group(const Model *model, const char *param, int *n_groups)
+{
+    Arena *a = arena_new();
+    const char *found = NULL, *name = adapted_weight(a, param);
+    *n_groups = 0;
+    for (const DecayGroup *group = model->groups; group && group->name; group++) {
+        if (!belongs(group, name)) continue;
+        if (!found) found = group->name;
+        (*n_groups)++;
+    }
+    arena_free(a);
+    return found;
+}
+
 const char *weight_decay_group(const Model *model, const char *param)
 {
-    for (const DecayGroup *group = model->groups; group && group->name; group++)
-        if (belongs(group, param)) return group->name;
-    return NULL;
+    int n_groups;
+    return find_group(model, param, &n_groups);
 }
 
 static bool is_excluded(const Optimizer *o, const char *group)
@@ -70,13 +86,12 @@ Error *weight_decay_check_params(const Optimizer *o, const Value *const *param, 
     int64_t n_decayed = 0, n_excluded = 0;
     for (int64_t i = 0; i < n; i++) {
         const Value *v = param[i];
-        int n_groups = 0;
-        for (const DecayGroup *group = o->model->groups; group->name; group++)
-            n_groups += belongs(group, v->name);
+        int n_groups;
+        const char *group = find_group(o->model, v->name, &n_groups);
         if (n_groups != 1)
             return error_new("parameter %s belongs to %d weight decay groups instead of one",
                              v->name, n_groups);
-        if (is_excluded(o, weight_decay_group(o->model, v->name)))
+        if (is_excluded(o, group))
             n_excluded++;
         else
             n_decayed++;

@@ -8,8 +8,10 @@
 #include "models/parameter_pattern.h"
 #include "ops/clip.h"
 #include "ops/contract.h"
+#include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/grouped_linear.h"
+#include "ops/head_loss.h"
 #include "passes/all_passes.h"
 #include <string.h>
 
@@ -27,15 +29,21 @@ static const Value *weight_of(const Node *n)
     return v->kind == VALUE_RESULT && v->from->op == &op_clip ? v->from->in[0] : v;
 }
 
-/* A product with a weight as linear layers have it, or with one of those of experts. */
+static bool is_linear(const Node *n)
+{
+    return (n->op->flags & OP_MATMUL) && n->n_in == 2 && n->n_out == 1 &&
+           !strcmp(n->dims->text, "*k,nk->*n") && weight_of(n)->n_dims == 2;
+}
+
+/* A product with a weight as linear layers have it, or with one of those of experts; also the one
+ * that a loss makes of the head. Embeddings have none, whoever multiplies by them. */
 static bool is_adapted(const Adapting *w, const Node *n)
 {
-    const bool of_experts = n->op == &op_grouped_linear;
-    if (!of_experts && (!(n->op->flags & OP_MATMUL) || n->n_in != 2 || n->n_out != 1)) return false;
+    if (!is_linear(n) && n->op != &op_grouped_linear && n->op != &op_head_loss) return false;
     const Value *weight = weight_of(n);
     if (weight->kind != VALUE_PARAM || !parameter_matches(w->s->parameters, weight)) return false;
-    if (weight->is_frozen) return false; /* by the model: nothing flows back to it */
-    return of_experts || (weight->n_dims == 2 && !strcmp(n->dims->text, "*k,nk->*n"));
+    if (weight->role == ROLE_EMBEDDING) return false;
+    return !weight->is_frozen; /* by the model: nothing flows back to it */
 }
 
 /* Experts have adapters each, stacked as their weights are. */
@@ -59,21 +67,36 @@ static Value *product(Graph *g, const Node *of, Value *x, Value *weight)
 }
 
 /* Appends what an adapter adds to the result of a product. */
-static void adapt(Adapting *w, const Node *n)
+static Value *adapted(const Adapting *w, const Node *n)
 {
     Graph *g = w->g;
     const Value *weight = weight_of(n);
     const Dim rank = { .size = w->s->rank }, *rows = &weight->dim[weight->n_dims - 2],
               *columns = &weight->dim[weight->n_dims - 1];
-    g->block = n->block;
-    g->stage = n->stage;
-    g->module = n->module;
     Value *a = factor(g, weight, ADAPTER_A, rank, *columns, init_of_linear(columns->size)),
           *b = factor(g, weight, ADAPTER_B, *rows, rank, (Init){ .kind = INIT_ZEROS });
     Value *low = product(g, n, n->in[0], a);
     Value *more = scale(g, product(g, n, low, b), w->s->alpha / (double)w->s->rank);
-    w->now[n->out[0]->id] = add(g, n->out[0], more);
+    return add(g, n->out[0], more);
+}
+
+/* Keeps a node with what its adapter adds; a loss that makes the product itself is written as the
+ * product, whose result the adapter adds to, and the loss of that. */
+static void adapt(Adapting *w, Node *n)
+{
+    Graph *g = w->g;
+    g->block = n->block;
+    g->stage = n->stage;
+    g->module = n->module;
     w->n_adapted++;
+    if (n->op != &op_head_loss) {
+        graph_keep(g, n);
+        w->now[n->out[0]->id] = adapted(w, n);
+        return;
+    }
+    const Value *logits = contract(g, "*k,nk->*n", n->in[0], n->in[1]);
+    const Value *loss = cross_entropy(g, adapted(w, logits->from), n->in[2]);
+    for (int i = 0; i < n->n_out; i++) w->now[n->out[i]->id] = loss->from->out[i];
 }
 
 static void freeze_rest(const Adapting *w)
@@ -101,8 +124,10 @@ static Error *run(Graph *g, const struct Mesh *mesh, const void *settings)
             const Value *v = old[i]->in[k];
             if (v->id < w.n_old && w.now[v->id]) old[i]->in[k] = w.now[v->id];
         }
-        graph_keep(g, old[i]);
-        if (is_adapted(&w, old[i])) adapt(&w, old[i]);
+        if (is_adapted(&w, old[i]))
+            adapt(&w, old[i]);
+        else
+            graph_keep(g, old[i]);
     }
     for (int64_t i = 0; i < g->n_outputs; i++) {
         Value **v = &g->output[i].value;

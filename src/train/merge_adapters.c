@@ -62,7 +62,7 @@ Error *adapters_merge(ParamStore *s, const Adapters *by)
     Error *e = store_before_change(s);
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
-        if (x->kind != VALUE_PARAM || parameter_is_adapter(x->name)) continue;
+        if (x->kind != VALUE_PARAM || !parameter_has_adapters(x->name)) continue;
         const Stored *first = find(a, s, x->name, ADAPTER_A),
                      *second = find(a, s, x->name, ADAPTER_B);
         if (first && second) e = merge(s, x, first, second, by->alpha / (double)by->rank, a);

@@ -52,6 +52,24 @@ TEST(adapters_begin_as_the_model_and_are_all_that_is_trained)
     arena_free(a);
 }
 
+TEST(adapters_decay_where_their_weights_do)
+{
+    static const char *const by[][4] = {
+        { LORA(", parameters: [\"@head\"], also_trained: [\"@norms\"]"),
+          "model_raw.config.use_weight_tying=false",
+          "optimizer.config.weight_decay_groups_excluded=[layernorm]", NULL },
+        { LORA(", parameters: [\"@head\"], also_trained: [\"@norms\"]"),
+          "model_raw.config.use_weight_tying=false",
+          "optimizer.config.weight_decay_groups_excluded=[linear]", NULL },
+    };
+    Arena *a = arena_new();
+    const KeptParams linear = kept_params(a, by[0]), norms = kept_params(a, by[1]);
+    for (int64_t i = 0; i < linear.n; i++)
+        if (kept_is_same(&linear, &norms, i) == linear.has_states[i])
+            fail_msg("%s", linear.name[i]);
+    arena_free(a);
+}
+
 TEST(a_training_of_adapters_goes_on_as_if_never_stopped)
 {
     static const char *const words[] = { "--set", LORA(", parameters: [\"*.attn.*.weight\"]"),
@@ -70,24 +88,41 @@ static void set_all(ParamStore *s, const char *which, double size)
     store_changed(s);
 }
 
-TEST(merged_weights_compute_what_weights_and_adapters_did)
+/* Adapters of what a pattern means change a loss as their merged weights do. */
+static void assert_merges(const char *pattern, bool biased, bool tied, int n_adapted)
 {
-    static const char *const matrices[] = { "@matrices", NULL }, *const none[] = { NULL };
-    static const Adapters by = { 3, 6, matrices, none };
-    const Gpt2Settings settings = tiny_settings(true);
+    const char *const parameters[] = { pattern, NULL }, *const none[] = { NULL };
+    const Adapters by = { 3, 6, parameters, none };
+    Gpt2Settings settings = tiny_settings(!biased);
+    settings.use_weight_tying = tied;
     PassList passes = { .arena = arena_new() };
     passes_add(&passes, &pass_adapters, &by);
     TinyRun t = tiny_run_new(&settings, &passes, false, false);
+    int found = 0;
+    for (int64_t i = 0; i < store_count(t.store); i++)
+        found += store_at(t.store, i)->kind == VALUE_PARAM &&
+                 strstr(store_at(t.store, i)->name, ADAPTER_A);
+    assert_int_equal(found, n_adapted);
     const double before = tiny_step(&t);
     set_all(t.store, ADAPTER_B, 0.3);
-    const double adapted = tiny_step(&t);
+    const double changed = tiny_step(&t);
     assert_no_error(adapters_merge(t.store, &by));
     set_all(t.store, ADAPTER_B, 0);
     const double merged = tiny_step(&t);
-    assert_true(fabs(adapted - before) > 1e-3);
-    assert_close(merged, adapted, 1e-5);
+    assert_true(fabs(changed - before) > 1e-3);
+    assert_close(merged, changed, 1e-5);
     tiny_run_free(&t);
     arena_free(passes.arena);
+}
+
+TEST(merged_weights_compute_what_weights_and_adapters_did)
+{
+    enum { N_LAYERS = 3, IN_BLOCKS = N_LAYERS * 7, WITHOUT_GATE = N_LAYERS * 6 };
+    assert_merges("@matrices", false, false, IN_BLOCKS);
+    assert_merges("@head", false, false, 1);
+    assert_merges("*", false, false, IN_BLOCKS + 1);
+    assert_merges("*", false, true, IN_BLOCKS); /* a head that is the embedding has none */
+    assert_merges("*", true, false, WITHOUT_GATE + 1);
 }
 
 /* Two experts, of which each row has one. */
