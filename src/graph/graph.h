@@ -47,8 +47,8 @@ typedef enum InitKind {
     INIT_TRUNCATED,
     INIT_UNIFORM,
     INIT_LOG_COUNT, /* log(1), log(2) ... log(columns), and again */
-    INIT_CHOICES /* rows of so many columns, each of different whole numbers below `high`, which is at
-                    least as many */
+    INIT_CHOICES /* rows of so many columns, each of different whole numbers below `high`, which is
+                    at least as many */
 } InitKind;
 typedef struct Init {
     InitKind kind;

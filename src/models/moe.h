@@ -67,10 +67,11 @@ typedef struct MoeIds {
     int64_t vocab_size;
 } MoeIds;
 
-/* Of x, by_id NULL but where ids choose the experts; the router reads `routed`, mostly the same. Parameters router.weight (and router.balance
- * [all experts], biases that no gradient changes), experts.{W,V,W_2}.weight [experts ...], and
- * shared.{W,V,W_2,gate}; where experts are plain, {c_fc,c_proj} in the place of {W,V,W_2}; with
- * expert_scale router.scale [all experts]; with latent latent_{in,out}.weight. */
+/* Of x, by_id NULL but where ids choose the experts; the router reads `routed`, mostly the same.
+ * Parameters router.weight (and router.balance [all experts], biases that no gradient changes),
+ * experts.{W,V,W_2}.weight [experts ...], and shared.{W,V,W_2,gate}; where experts are plain,
+ * {c_fc,c_proj} in the place of {W,V,W_2}; with expert_scale router.scale [all experts]; with
+ * latent latent_{in,out}.weight. */
 Value *moe_layer(Graph *g, Value *x, Value *routed, const Moe *m, const MoeIds *by_id,
                  MoeSums *sums);
 /* Experts that the router chooses from, those without weights included. */

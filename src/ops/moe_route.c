@@ -486,8 +486,8 @@ static const OpDef op_mean_square_lse_grad = {
     .reference = square_grad_reference,
 };
 
-const OpDef *const moe_route_ops[] = { &op_moe_route,       &op_moe_route_grad,
-                                       &op_moe_share,       &op_moe_share_grad,
-                                       &op_moe_balance,     &op_moe_balance_grad,
-                                       &op_mean_square_lse, &op_mean_square_lse_grad,
-                                       &op_moe_element,     &op_moe_hash, &op_moe_weigh, NULL };
+const OpDef *const moe_route_ops[] = {
+    &op_moe_route,   &op_moe_route_grad,   &op_moe_share,       &op_moe_share_grad,
+    &op_moe_balance, &op_moe_balance_grad, &op_mean_square_lse, &op_mean_square_lse_grad,
+    &op_moe_element, &op_moe_hash,         &op_moe_weigh,       NULL
+};

@@ -208,7 +208,8 @@ static Error *round_parameters(ParamStore *s, Dtype to)
     for (int64_t i = 0; !e && i < store_count(s); i++) {
         const Stored *x = store_at(s, i);
         /* what chooses among many must stay the whole number that it is */
-        if (x->kind == VALUE_PARAM && x->init.kind != INIT_CHOICES) e = round_parameter(s, x, to, a);
+        if (x->kind == VALUE_PARAM && x->init.kind != INIT_CHOICES)
+            e = round_parameter(s, x, to, a);
         arena_clear(a);
     }
     arena_free(a);
