@@ -46,12 +46,16 @@ typedef struct DecoderLayer {
                        as the window */
     bool no_qk_norm, no_sinks, no_out_bias;  /* whatever other blocks have */
     int64_t head_width, n_head_q, n_head_kv; /* of its attention alone; 0: as of the model */
-    bool keys_as_values;     /* values are what the product of keys gives, in front of norms
-                                and of what turns */
-    bool shared_index;       /* its attention sees the keys that the indexer of an earlier
-                                block selected, and it has none */
-    bool shared_kv;          /* its attention reads the keys and values of an earlier block,
-                                decoder_keys_of, and makes none */
+    bool keys_as_values; /* values are what the product of keys gives, in front of norms
+                            and of what turns */
+    bool shared_index;   /* its attention sees the keys that the indexer of an earlier
+                            block selected, and it has none */
+    int64_t compress;    /* joint attention sees windows of so many tokens that have ended, too; 0:
+                            it does not */
+    bool overlaps;       /* windows have the tokens of the one before, too */
+    bool selects;        /* of the windows those that its indexer scores highest */
+    bool shared_kv;      /* its attention reads the keys and values of an earlier block,
+                            decoder_keys_of, and makes none */
     const RopeScaling *rope; /* applied in order to queries and keys */
     int64_t n_rope;
     bool is_sparse; /* `moe` instead of one feed-forward layer */
@@ -82,12 +86,23 @@ typedef struct Latent {
     double key_scale, query_scale;     /* multiply the vectors behind the norms; 0: as 1 */
 } Latent;
 
+/* One vector of a token, behind a norm, is the key and the value of all heads, and what they give
+ * is turned back by the position of the query. Queries have norms without weights, and may be
+ * products of a narrow vector (models/decoder_joint.c). */
+typedef struct Joint {
+    int64_t query_rank; /* width of that vector; 0: queries are products of the token */
+    int64_t output_groups, output_rank; /* the last product reads products of so many groups of
+                                           neighbouring heads, each of that width; 0: all heads */
+    const Norm *query_norm;             /* of the narrow vector; there always where that is */
+    const Norm *key_norm, *head_norm;   /* of keys, and of queries, without weights; there always */
+} Joint;
+
 /* A token sees at most top_k earlier tokens, itself included: those that an indexer of narrow
  * heads, which share a key, scores highest (models/decoder_sparse.c). As many of its features turn
- * as of the latent ones. */
+ * as of the latent ones. Of joint attention: windows, in blocks that select them. */
 typedef struct SparseAttention {
     int64_t heads, width, top_k;
-    const Norm *norm;  /* a layer norm of its keys; there always */
+    const Norm *norm;  /* a layer norm of its keys; of windows, one as others; there always */
     double index_loss; /* weight of what trains it; 0: it is not trained */
 } SparseAttention;
 
@@ -259,10 +274,11 @@ typedef struct Decoder {
     bool softplus_gates;  /* by softplus, else by sigmoids */
     bool attention_sinks; /* each query head has a learned logit in its softmax that has no value */
     const Differential *differential; /* NULL: each head counts by itself */
+    const Joint *joint;               /* NULL: values are others than keys; else `latent` is */
     const Latent *latent; /* NULL: queries, keys and values are products of the token itself;
                              else each query head has a key head, and rope turns `turning` */
-    const SparseAttention *sparse;      /* of latent attention with a query_rank; NULL: a token sees
-                                           all earlier ones */
+    const SparseAttention *sparse;      /* of latent or joint attention with a query_rank; NULL: a
+                                           token sees all earlier ones */
     const LinearAttention *linear;      /* NULL: no layer is linear, or such are of another kind: */
     const Selective *selective;         /* linear layers are of this kind; NULL: they are not */
     const Recurrent *recurrent;         /* likewise */

@@ -20,7 +20,7 @@
 const char *const attention_gates[] = { "none", "head", "feature", NULL };
 
 /* Of heads of a width: all of it, or what turns of it, alone. */
-static Value *rotary_table(Build *b, const RopeScaling *s, int64_t width, bool grows)
+Value *decoder_rotary_table(Build *b, const RopeScaling *s, int64_t width, bool grows)
 {
     for (int64_t i = 0; i < b->n_tables; i++)
         if (b->table[i].of == s && b->table[i].width == width && b->table[i].grows == grows)
@@ -46,7 +46,7 @@ Value *decoder_turned(Build *b, const DecoderLayer *layer, Value *x, bool is_que
     for (int64_t i = 0; i < layer->n_rope; i++) {
         const RopeScaling *s = &layer->rope[i];
         if (s->still && !is_query) continue;
-        x = rope(b->g, x, rotary_table(b, s, value_width(x), is_query && s->growth != 0));
+        x = rope(b->g, x, decoder_rotary_table(b, s, value_width(x), is_query && s->growth != 0));
     }
     return x;
 }
@@ -201,6 +201,16 @@ static Value *gated(Build *b, Value *o, Value *x)
     return reshape(g, "bsno->bs(no)", NULL, flat);
 }
 
+Value *decoder_sink(Build *b, const DecoderLayer *layer, Value *o)
+{
+    const Dim heads = { .size = decoder_query_heads_of(b->d, layer), .axis = "heads" };
+    const Init zeros = { .kind = INIT_ZEROS };
+    Value *sinks = graph_param(b->g, "sinks", 1, &heads);
+    sinks->role = ROLE_TOKEN;
+    sinks->init = zeros;
+    return attention_sink(b->g, o, sinks);
+}
+
 /* Of the keys that an indexer has selected. */
 static Value *attended_to(Build *b, const DecoderLayer *layer, Value *q, Value *k, Value *v,
                           Value *selected, const Attention *attrs)
@@ -219,13 +229,7 @@ static Value *attended(Build *b, const DecoderLayer *layer, Value *q, Value *k, 
     Graph *g = b->g;
     if (selected) return attended_to(b, layer, q, k, v, selected, attrs);
     Value *o = attention(g, q, k, v, b->documents, attrs);
-    if (!b->d->attention_sinks || layer->no_sinks) return o;
-    const Dim heads = { .size = decoder_query_heads_of(b->d, layer), .axis = "heads" };
-    const Init zeros = { .kind = INIT_ZEROS };
-    Value *sinks = graph_param(g, "sinks", 1, &heads);
-    sinks->role = ROLE_TOKEN;
-    sinks->init = zeros;
-    return attention_sink(g, o, sinks);
+    return b->d->attention_sinks && !layer->no_sinks ? decoder_sink(b, layer, o) : o;
 }
 
 static Value *value_norm(Build *b, Value *v)
@@ -474,10 +478,11 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
                               .dropout = b->f->training ? d->attention_dropout : 0,
                               .salt = b->salt++ };
     const bool absorbs = b->f->cache_length && !b->has_adapters;
-    Value *o = !d->latent ? plain_attention(b, layer, &attrs, x)
-               : absorbs  ? absorbed_attention(b, layer, &attrs, x)
-                          : latent_attention(b, layer, &attrs, x);
+    Value *o = d->joint     ? joint_attention(b, layer, &attrs, x)
+               : !d->latent ? plain_attention(b, layer, &attrs, x)
+               : absorbs    ? absorbed_attention(b, layer, &attrs, x)
+                            : latent_attention(b, layer, &attrs, x);
     o = inner_norm(b, "attn", "heads_norm", gated(b, o, x));
-    Value *y = linear(g, "c_proj", o, &out);
+    Value *y = linear(g, "c_proj", joint_outputs(b, o), &out);
     return maybe_dropout(g, y, b->dropout, b->salt++);
 }

@@ -15,11 +15,17 @@ const Field latent_settings[] = {
     FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
+const Field joint_settings[] = {
+    FIELD_INT(JointSettings, query_rank, "0", 0, MOST, "width of the vector that queries are products of; 0: they are products of the token itself"),
+    FIELD_INT(JointSettings, output_groups, "0", 0, MOST, "the last product reads products of so many groups of neighbouring heads; divides n_head_q; 0: it reads all heads"),
+    FIELD_INT(JointSettings, output_rank, "0", 0, MOST, "width of each of these products"),
+    { 0 },
+};
 const Field sparse_settings[] = {
     FIELD_INT(SparseSettings, heads, NULL, 1, MOST, "heads of the indexer"),
-    FIELD_INT(SparseSettings, width, NULL, 2, MOST, "width of each; rope_width of latent says how many of its features turn"),
-    FIELD_INT(SparseSettings, top_k, NULL, 1, MOST, "tokens that a token sees, at most, itself included"),
-    FIELD_FLOAT(SparseSettings, eps, "1e-6", 0, 1, "of the layer norm of the indexer's keys", .flags = FIELD_OPEN_MIN),
+    FIELD_INT(SparseSettings, width, NULL, 2, MOST, "width of each; rope_width of latent, or width of rope, says how many of its features turn"),
+    FIELD_INT(SparseSettings, top_k, NULL, 1, MOST, "tokens that a token sees, at most, itself included; of joint_attention: windows"),
+    FIELD_FLOAT(SparseSettings, eps, "1e-6", 0, 1, "of the layer norm of the indexer's keys; of windows it is a norm of the model's", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(SparseSettings, index_loss, "1.0", 0, INFINITY, "weight of the loss that trains indexers: how far their scores are from what attention makes of the tokens that they select; 0: they stay as they are"),
     { 0 },
 };
@@ -150,11 +156,27 @@ const Latent *latent_settings_make(Arena *a, const LatentSettings *s, const Norm
     return arena_copy(a, &made, sizeof made);
 }
 
-const SparseAttention *sparse_settings_make(Arena *a, const SparseSettings *s)
+const Joint *joint_settings_make(Arena *a, const JointSettings *s, const Norm *norm,
+                                 int64_t head_width)
 {
-    const Norm norm = {
+    Norm plain = *latent_norm(a, norm, head_width, norm->eps);
+    plain.has_weight = plain.has_bias = plain.from_one = false;
+    const Joint made = { .query_rank = s->query_rank,
+                         .output_groups = s->output_groups,
+                         .output_rank = s->output_rank,
+                         .query_norm = latent_norm(a, norm, s->query_rank, norm->eps),
+                         .key_norm = latent_norm(a, norm, head_width, norm->eps),
+                         .head_norm = arena_copy(a, &plain, sizeof plain) };
+    return arena_copy(a, &made, sizeof made);
+}
+
+const SparseAttention *sparse_settings_make(Arena *a, const SparseSettings *s, const Norm *given)
+{
+    const Norm of_tokens = {
         .type = NORM_LAYER, .width = s->width, .eps = s->eps, .has_weight = true, .has_bias = true
     };
+    Norm norm = given ? *given : of_tokens;
+    norm.width = s->width;
     const SparseAttention made = { s->heads, s->width, s->top_k, arena_copy(a, &norm, sizeof norm),
                                    s->index_loss };
     return arena_copy(a, &made, sizeof made);

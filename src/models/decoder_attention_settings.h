@@ -10,6 +10,10 @@ typedef struct LatentSettings {
     double key_scale, query_scale, eps;
 } LatentSettings;
 
+typedef struct JointSettings {
+    int64_t query_rank, output_groups, output_rank;
+} JointSettings;
+
 typedef struct SparseSettings {
     int64_t heads, width, top_k;
     double eps, index_loss;
@@ -41,8 +45,8 @@ typedef struct RecurrentSettings {
     bool conv_bias, bias;
 } RecurrentSettings;
 
-extern const Field latent_settings[], sparse_settings[], linear_settings[], state_space_settings[],
-    selective_settings[], recurrent_settings[];
+extern const Field joint_settings[], latent_settings[], sparse_settings[], linear_settings[],
+    state_space_settings[], selective_settings[], recurrent_settings[];
 
 /* What cannot be, by itself and beside the width of a head. */
 Error *latent_settings_check(const LatentSettings *s, int64_t head_width);
@@ -52,7 +56,12 @@ Error *recurrent_settings_check(const RecurrentSettings *s);
 
 /* The norms of the vectors are as `norm`, but for width and eps. */
 const Latent *latent_settings_make(Arena *a, const LatentSettings *s, const Norm *norm);
-const SparseAttention *sparse_settings_make(Arena *a, const SparseSettings *s);
+/* Norms are as `norm`, but for their widths. */
+const Joint *joint_settings_make(Arena *a, const JointSettings *s, const Norm *norm,
+                                 int64_t head_width);
+/* `norm`: as others of the model, where keys are windows of joint attention; NULL: they are tokens.
+ */
+const SparseAttention *sparse_settings_make(Arena *a, const SparseSettings *s, const Norm *norm);
 /* `front_norm` counts where norm_in_front asks for one. */
 const LinearAttention *linear_settings_make(Arena *a, const LinearSettings *s,
                                             const Norm *front_norm);

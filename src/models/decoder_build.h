@@ -3,6 +3,7 @@
 #define MODELS_DECODER_BUILD_H
 #include "comm/mesh.h"
 #include "models/decoder.h"
+#include "ops/attention.h"
 
 /* A rotary table for heads of a width, and what it was made for. */
 typedef struct Table {
@@ -61,6 +62,20 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x);
 /* decoder_attention.c: queries or keys [b s ... d] turned by their positions, as the block's rope
  * says. */
 Value *decoder_turned(Build *b, const DecoderLayer *layer, Value *x, bool is_query);
+/* decoder_attention.c: the table by which heads of that width turn; `grows`: queries grow. */
+Value *decoder_rotary_table(Build *b, const RopeScaling *s, int64_t width, bool grows);
+/* decoder_attention.c: what attention gives, o, with the place beside all keys that heads have. */
+Value *decoder_sink(Build *b, const DecoderLayer *layer, Value *o);
+/* decoder_joint.c: what heads of joint attention give, [b s g r d], turned back; and what the last
+ * product reads of what all heads give, o [b s (h d)]: that itself, or products of groups. */
+Value *joint_attention(Build *b, const DecoderLayer *layer, const Attention *attrs, Value *x);
+Value *joint_outputs(Build *b, Value *o);
+/* The keys of windows of x, turned, [b t 1 width], as wide as their norm `n`: all that there are
+ * of a text. Parameters "<name>_{k,gate}.weight", "<name>_bias" and "<name>_norm.weight". */
+Value *decoder_windows(Build *b, const DecoderLayer *layer, const char *name, Value *x,
+                       const Norm *n, bool is_frozen);
+/* decoder_sparse.c: the windows that attention of a token x may see, by the block's indexer. */
+Value *decoder_selected_windows(Build *b, const DecoderLayer *layer, Value *x, Value *query_vector);
 /* decoder_attention.c: x [b s ...], or, while a text is continued, the block's cache of that name,
  * with x written into it. */
 Value *decoder_cached(Build *b, const char *name, Value *x);

@@ -57,6 +57,9 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, keys_as_values, "false", "no product of values: they are what that of keys gives, in front of norms and rope"),
     FIELD_BOOL(LayerSettings, shared_kv, "false", "no products of keys and values: attention reads those of the last block before it that has its own and the same window"),
     FIELD_BOOL(LayerSettings, shared_index, "false", "no indexer of sparse_attention: attention sees the tokens that the one of the last block before it that has its own selected"),
+    FIELD_INT(LayerSettings, compress, "0", 0, 65536, "with joint_attention: a token sees windows of so many tokens that have ended, too, each as one key; 0: it does not"),
+    FIELD_BOOL(LayerSettings, overlaps, "false", "with compress: a window has the tokens of the one before, too, with features of their own"),
+    FIELD_BOOL(LayerSettings, selects, "false", "with compress: of the windows a token sees those that the indexer of sparse_attention scores highest"),
     FIELD_BOOL(LayerSettings, no_rope, "false", "positions of these blocks do not turn"),
     FIELD_BOOL(LayerSettings, sparse, "false", "the mixture in the place of the feed-forward layer"),
     FIELD_BOOL(LayerSettings, by_id, "false", "with sparse: a token goes to the experts that a table has for its id, drawn once and kept by training; its router says how much each counts"),
@@ -211,8 +214,9 @@ static const Field fields[] = {
     FIELD_STRUCT(DecoderSettings, rope, RopeScaling, rope_fields, "null", "rotary positions; null: none"),
     FIELD_STRUCTS(DecoderSettings, layers, LayerList, layer_fields, "[{}]", 1, 1000, "kinds of blocks in order, again from the first after the last"),
     FIELD_STRUCT(DecoderSettings, differential, Differential, differential_fields, "null", "heads come in pairs of neighbours: a share of what the second sees is taken off what the first sees, and both read the values of both (Differential Transformer); null: each head counts by itself"),
+    FIELD_STRUCT(DecoderSettings, joint_attention, JointSettings, joint_settings, "null", "one vector of a token is its key and its value, of all heads, whose results are turned back by the position of the query; null: values are others than keys"),
     FIELD_STRUCT(DecoderSettings, latent, LatentSettings, latent_settings, "null", "Multi-Head Latent Attention: keys and values of all heads come from a narrow vector of the token; null: from the token itself"),
-    FIELD_STRUCT(DecoderSettings, sparse_attention, SparseSettings, sparse_settings, "null", "DeepSeek Sparse Attention, of latent: a token sees the tokens that an indexer scores highest; null: all earlier ones"),
+    FIELD_STRUCT(DecoderSettings, sparse_attention, SparseSettings, sparse_settings, "null", "DeepSeek Sparse Attention, of latent: a token sees the tokens that an indexer scores highest; of joint_attention: windows, in blocks with selects; null: all earlier ones"),
     FIELD_STRUCT(DecoderSettings, linear_attention, LinearSettings, linear_settings, "null", "Gated DeltaNet, of linear blocks: heads keep a matrix of what they have read, whatever the length of the text; null: no block is"),
     FIELD_STRUCT(DecoderSettings, state_space, StateSpaceSettings, state_space_settings, "null", "Mamba-2, of linear blocks, in the place of linear_attention; null: no block is"),
     FIELD_STRUCT(DecoderSettings, selective_scan, SelectiveSettings, selective_settings, "null", "Mamba, of linear blocks, in the place of both: a state of its own for each feature; null: no block is"),
@@ -326,6 +330,9 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .n_head_q = own_size(x->n_head_q, s->n_head_q),
                                    .n_head_kv = own_size(x->n_head_kv, s->n_head_kv),
                                    .keys_as_values = x->keys_as_values,
+                                   .compress = x->compress,
+                                   .overlaps = x->overlaps,
+                                   .selects = x->selects,
                                    .shared_kv = x->shared_kv,
                                    .shared_index = x->shared_index,
                                    .rope = rope,
@@ -411,7 +418,11 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->value_norm = value_norm_of(a, s, d->value_width ? d->value_width : width);
     d->differential = differential_of(a, s, 2 * (d->value_width ? d->value_width : width));
     if (s->latent) d->latent = latent_settings_make(a, s->latent, d->usual_norm);
-    if (s->sparse_attention) d->sparse = sparse_settings_make(a, s->sparse_attention);
+    if (s->joint_attention)
+        d->joint = joint_settings_make(a, s->joint_attention, d->usual_norm, width);
+    if (s->sparse_attention)
+        d->sparse =
+            sparse_settings_make(a, s->sparse_attention, s->joint_attention ? d->usual_norm : NULL);
     d->linear = linear_of(a, s);
     if (s->selective_scan) d->selective = selective_settings_make(a, s->selective_scan, s->n_embd);
     if (s->gated_recurrence) d->recurrent = recurrent_settings_make(a, s->gated_recurrence);

@@ -82,6 +82,19 @@ static const char *latents(Arena *a, const Latent *x, const Latent *y)
     return e ? e : norms(a, "norm of latent queries", x->query_norm, y->query_norm);
 }
 
+static const char *joints(Arena *a, const Joint *x, const Joint *y)
+{
+    if (!x || !y) return flag(a, "joint attention", x, y);
+    const char *e = number(a, "rank of queries", (double)x->query_rank, (double)y->query_rank);
+    if (!e)
+        e = number(a, "groups of attention's outputs", (double)x->output_groups,
+                   (double)y->output_groups);
+    if (!e) e = number(a, "rank of these groups", (double)x->output_rank, (double)y->output_rank);
+    if (!e) e = norms(a, "norm of the vector of queries", x->query_norm, y->query_norm);
+    if (!e) e = norms(a, "norm of joint keys", x->key_norm, y->key_norm);
+    return e ? e : norms(a, "norm of joint queries", x->head_norm, y->head_norm);
+}
+
 static const char *sparse_attentions(Arena *a, const SparseAttention *x, const SparseAttention *y)
 {
     if (!x || !y) return flag(a, "sparse attention", x, y);
@@ -214,6 +227,9 @@ static const char *attention_layers(Arena *a, const DecoderLayer *p, const Decod
     const char *e = flag(a, "keys in the place of values", p->keys_as_values, q->keys_as_values);
     if (!e) e = flag(a, "keys and values of another block", p->shared_kv, q->shared_kv);
     if (!e) e = flag(a, "indexer of another block", p->shared_index, q->shared_index);
+    if (!e) e = number(a, "tokens of a window", (double)p->compress, (double)q->compress);
+    if (!e) e = flag(a, "windows that overlap", p->overlaps, q->overlaps);
+    if (!e) e = flag(a, "windows that are selected", p->selects, q->selects);
     if (!e) e = flag(a, "chunks in the place of a window", p->chunks, q->chunks);
     if (!e) e = flag(a, "attention sinks", !p->no_sinks, !q->no_sinks);
     if (!e) e = flag(a, "bias after attention", !p->no_out_bias, !q->no_out_bias);
@@ -382,6 +398,7 @@ static const char *mixers(Arena *a, const Decoder *x, const Decoder *y)
         e = flag(a, "softplus of gates of attention", x->softplus_gates, y->softplus_gates);
     if (!e) e = flag(a, "attention sinks", x->attention_sinks, y->attention_sinks);
     if (!e) e = differentials(a, x->differential, y->differential);
+    if (!e) e = joints(a, x->joint, y->joint);
     if (!e) e = latents(a, x->latent, y->latent);
     if (!e) e = sparse_attentions(a, x->sparse, y->sparse);
     if (!e) e = linears(a, x->linear, y->linear);

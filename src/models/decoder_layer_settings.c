@@ -49,10 +49,10 @@ static Error *check_attention(const DecoderSettings *s)
                              (long long)i);
         const bool has_own = x->head_width || x->n_head_q || x->n_head_kv || x->keys_as_values;
         const int64_t queries = x->n_head_q ? *x->n_head_q : s->n_head_q;
-        if (has_own && (!decoder_layer_attends(x) || s->latent))
+        if (has_own && (!decoder_layer_attends(x) || s->latent || s->joint_attention))
             return error_new(
                 "layers.%lld: head_width, n_head_q, n_head_kv and keys_as_values are of blocks "
-                "with attention, and not of a latent one",
+                "with attention, and not of a latent or joint one",
                 (long long)i);
         if (has_own && queries % key_heads(s, x))
             return error_new("layers.%lld: n_head_kv %lld does not divide n_head_q %lld",
@@ -86,9 +86,9 @@ static Error *check_shared_kv(const DecoderSettings *s)
         const LayerSettings *x = &s->layers.item[kind];
         if (!x->shared_kv) continue;
         const LayerSettings *y = keys_before(s, x, kind_of, i);
-        if (!decoder_layer_attends(x) || s->latent)
+        if (!decoder_layer_attends(x) || s->latent || s->joint_attention)
             return error_new("layers.%lld: shared_kv is of blocks with attention, and not of a "
-                             "latent one",
+                             "latent or joint one",
                              (long long)kind);
         if (x->keys_as_values)
             return error_new("layers.%lld: with shared_kv there is no product of keys; "
@@ -117,13 +117,14 @@ static Error *check_shared_index(const DecoderSettings *s)
         const int64_t kind = decoder_kind_of_block(s, i);
         const LayerSettings *x = &s->layers.item[kind];
         const bool attends = decoder_layer_attends(x);
-        if (s->sparse_attention && x->window)
+        if (s->sparse_attention && !s->joint_attention && x->window)
             return error_new("layers.%lld: window: with sparse_attention an indexer says what a "
                              "token sees",
                              (long long)kind);
-        if (x->shared_index && (!s->sparse_attention || !attends))
-            return error_new("layers.%lld: shared_index is of blocks with sparse_attention",
-                             (long long)kind);
+        if (x->shared_index && (!s->sparse_attention || s->joint_attention || !attends))
+            return error_new(
+                "layers.%lld: shared_index is of blocks with sparse_attention of latent",
+                (long long)kind);
         if (x->shared_index && !any)
             return error_new("layers.%lld: shared_index: no block before block %lld has an indexer",
                              (long long)kind, (long long)i);

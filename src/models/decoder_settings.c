@@ -150,13 +150,85 @@ static Error *check_latent(const DecoderSettings *s)
     return NULL;
 }
 
+/* What joint attention does without. */
+static Error *check_joint(const DecoderSettings *s)
+{
+    const JointSettings *j = s->joint_attention;
+    if (!j) return NULL;
+    const struct {
+        const char *key;
+        bool given;
+    } other[] = { { "latent", s->latent },
+                  { "differential", s->differential },
+                  { "qk_norm", s->qk_norm != QK_NONE },
+                  { "value_norm", s->value_norm },
+                  { "value_width", s->value_width },
+                  { "qkv_bias", s->qkv_bias },
+                  { "qkv_clip", s->qkv_clip > 0 },
+                  { "attention_cap", s->attention_cap > 0 },
+                  { "alibi", s->alibi > 0 } };
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (other[i].given)
+            return error_new("joint_attention: it has one key and value of its own, with norms and "
+                             "plain scores; %s must be left out",
+                             other[i].key);
+    if (s->n_head_kv != 1)
+        return error_new("joint_attention: all heads share one key; n_head_kv %lld must be 1",
+                         (long long)s->n_head_kv);
+    if (!j->output_groups != !j->output_rank)
+        return error_new("joint_attention: output_groups and output_rank need each other");
+    if (j->output_groups && s->n_head_q % j->output_groups)
+        return error_new("joint_attention: output_groups %lld does not divide n_head_q %lld",
+                         (long long)j->output_groups, (long long)s->n_head_q);
+    return NULL;
+}
+
+/* Features of a head that turn in blocks of a kind. */
+static int64_t turning_of(const DecoderSettings *s, const LayerSettings *x)
+{
+    const RopeScaling *r = x->no_rope ? NULL : x->rope ? x->rope : s->rope;
+    return !r ? 0 : r->width ? r->width : decoder_head_width(s);
+}
+
+/* Blocks that see windows of tokens. */
+static Error *check_windows(const DecoderSettings *s)
+{
+    bool selects = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        const SparseSettings *index = s->sparse_attention;
+        const RopeScaling *r = x->no_rope ? NULL : x->rope ? x->rope : s->rope;
+        const bool is_joint = s->joint_attention && decoder_layer_attends(x);
+        const char *wrong =
+            !is_joint && x->compress ? "compress is of blocks with joint_attention"
+            : is_joint && r && r->growth != 0
+                ? "joint_attention turns values, too, so that rope must be without growth"
+            : !x->compress && (x->overlaps || x->selects) ? "overlaps and selects need compress"
+            : x->compress == 1 ? "compress: a window has at least 2 tokens"
+            : x->compress && s->document_key
+                ? "compress: windows do not end where documents do; document_key must be null"
+            : x->selects && !index ? "selects needs sparse_attention, whose indexer does"
+            : x->selects && (index->width % 2 || index->width < turning_of(s, x))
+                ? "selects: width of sparse_attention must be an even number, and not below the "
+                  "features of a head that turn"
+                : NULL;
+        if (wrong) return error_new("layers.%lld: %s", (long long)i, wrong);
+        selects |= x->selects;
+    }
+    if (s->joint_attention && s->sparse_attention && !selects)
+        return error_new("sparse_attention: with joint_attention it is of blocks with selects, and "
+                         "there is none");
+    return NULL;
+}
+
 static Error *check_sparse(const DecoderSettings *s)
 {
     const SparseSettings *x = s->sparse_attention;
     if (!x) return NULL;
-    if (!s->latent || !s->latent->query_rank)
+    if (s->joint_attention ? !s->joint_attention->query_rank : !s->latent || !s->latent->query_rank)
         return error_new("sparse_attention: its indexer reads the narrow vector of queries; it "
-                         "needs latent with a query_rank");
+                         "needs latent or joint_attention with a query_rank");
+    if (s->joint_attention) return NULL;
     if (x->width % 2 || x->width < s->latent->rope_width)
         return error_new("sparse_attention: width %lld must be an even number, rope_width %lld of "
                          "latent or above",
@@ -405,10 +477,15 @@ static Error *check_sizes(const DecoderSettings *s)
     const struct {
         const char *key;
         bool given;
-    } of_attention[] = { { "n_head_q", s->n_head_q },        { "n_head_kv", s->n_head_kv },
-                         { "head_width", s->head_width },    { "rope", s->rope },
-                         { "alibi", s->alibi > 0 },          { "latent", s->latent },
-                         { "value_norm", s->value_norm },    { "value_width", s->value_width },
+    } of_attention[] = { { "n_head_q", s->n_head_q },
+                         { "n_head_kv", s->n_head_kv },
+                         { "head_width", s->head_width },
+                         { "rope", s->rope },
+                         { "alibi", s->alibi > 0 },
+                         { "latent", s->latent },
+                         { "joint_attention", s->joint_attention },
+                         { "value_norm", s->value_norm },
+                         { "value_width", s->value_width },
                          { "differential", s->differential } };
     for (size_t i = 0; i < sizeof of_attention / sizeof *of_attention && !any_attends; i++)
         if (of_attention[i].given)
@@ -451,6 +528,7 @@ static Error *check_ternary(const DecoderSettings *s)
         bool given;
     } other[] = { { "mixture", s->mixture },
                   { "latent", s->latent },
+                  { "joint_attention", s->joint_attention },
                   { "linear_attention", s->linear_attention },
                   { "state_space", s->state_space },
                   { "selective_scan", s->selective_scan },
@@ -524,6 +602,8 @@ Error *decoder_settings_check(const void *settings)
     TRY(check_streams(s));
     TRY(check_hyper(s));
     TRY(check_latent(s));
+    TRY(check_joint(s));
+    TRY(check_windows(s));
     TRY(check_sparse(s));
     TRY(check_differential(s));
     TRY(check_multipliers(s));

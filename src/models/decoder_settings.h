@@ -12,11 +12,12 @@ typedef struct NormSettings {
 } NormSettings;
 
 typedef struct LayerSettings {
-    int64_t count, window;
+    int64_t count, window, compress;
     const RopeScaling *rope;
     const int64_t *head_width, *n_head_q, *n_head_kv, *ffn_hidden;
     bool chunks, no_qk_norm, no_sinks, no_out_bias, keys_as_values, shared_kv, shared_index,
-        no_rope, sparse, by_id, shortcut, linear, side_by_side, conv, no_mixer, no_ffn;
+        overlaps, selects, no_rope, sparse, by_id, shortcut, linear, side_by_side, conv, no_mixer,
+        no_ffn;
     double sparsity;
 } LayerSettings;
 
@@ -66,6 +67,7 @@ typedef struct DecoderSettings {
     const RopeScaling *rope;
     LayerList layers;
     const Differential *differential;
+    const JointSettings *joint_attention;
     const LatentSettings *latent;
     const SparseSettings *sparse_attention;
     const LinearSettings *linear_attention;

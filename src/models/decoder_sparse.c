@@ -70,7 +70,25 @@ Value *decoder_selected(Build *b, const DecoderLayer *layer, Value *x, Value *qu
     k = reshape(g, "bshd->bs(hd)", NULL, turned(b, layer, k, false));
     Value *w = index_linear(b, "index_weights", x, s->heads, "embed");
     k = decoder_cached(b, "index_cache", k);
-    b->index = (Index){ select_keys(g, q, k, w, b->documents, s->top_k), q, k, w, NULL };
+    b->index = (Index){ select_keys(g, q, k, w, b->documents, &(SelectKeys){ s->top_k, 1 }), q, k,
+                        w, NULL };
+    return b->index.selected;
+}
+
+/* Its keys are windows, and so as many of their features turn as of those of attention. */
+Value *decoder_selected_windows(Build *b, const DecoderLayer *layer, Value *x, Value *query_vector)
+{
+    const SparseAttention *s = b->d->sparse;
+    const SelectKeys attrs = { s->top_k, layer->compress };
+    Graph *g = b->g;
+    if (trains(b)) x = detached(g, x), query_vector = detached(g, query_vector);
+    const char *heads = arena_printf(g->arena, "h=%lld", (long long)s->heads);
+    Value *q = index_linear(b, "index_q", query_vector, s->heads * s->width, NULL);
+    q = decoder_turned(b, layer, reshape(g, "bs(hd)->bshd", heads, q), true);
+    Value *k = decoder_windows(b, layer, "index", x, s->norm, !is_trained(b));
+    k = reshape(g, "bthd->bt(hd)", NULL, k);
+    Value *w = index_linear(b, "index_weights", x, s->heads, "embed");
+    b->index = (Index){ select_keys(g, q, k, w, NULL, &attrs), q, k, w, NULL };
     return b->index.selected;
 }
 

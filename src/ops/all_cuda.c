@@ -7,7 +7,7 @@
     KERNELS(contract) KERNELS(contract_epilogue) KERNELS(float8) KERNELS(grid) KERNELS(elementwise) KERNELS(bias) KERNELS(embed) KERNELS(positions) \
     KERNELS(norm) KERNELS(rope) KERNELS(sequence) KERNELS(attention_cudnn) KERNELS(attention) KERNELS(cross_entropy) \
     KERNELS(head_loss) KERNELS(losses) KERNELS(nce) KERNELS(optimizer) KERNELS(muon) KERNELS(moe) KERNELS(moe_bias) KERNELS(qk_clip) \
-    KERNELS(row_gate) KERNELS(features) KERNELS(attention_sink) KERNELS(xielu) KERNELS(causal_conv) KERNELS(delta_gates) KERNELS(fixed_decays) KERNELS(gated_delta) \
+    KERNELS(row_gate) KERNELS(features) KERNELS(attention_sink) KERNELS(compress) KERNELS(xielu) KERNELS(causal_conv) KERNELS(delta_gates) KERNELS(fixed_decays) KERNELS(gated_delta) \
     KERNELS(scale_heads) KERNELS(exp_dot) KERNELS(repeat_heads) KERNELS(selective_scan) KERNELS(gated_recurrence) KERNELS(select_keys) KERNELS(selected_attention) KERNELS(index_loss) \
     KERNELS(gaussian_top_k) KERNELS(match_size) KERNELS(hyper)
 /* clang-format on */

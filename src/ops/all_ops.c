@@ -23,7 +23,7 @@
     OPS(sequence) OPS(patches) OPS(nce) \
     OPS(moe_route) OPS(moe_mixer) OPS(moe_rows) KERNELS(moe) OPS(moe_transfer) OPS(moe_bias) OPS(repeat_heads) KERNELS(repeat_heads) OPS(grouped_linear) OPS(grouped_bias) \
     OPS(attention) KERNELS(attention) KERNELS(attention_grad) KERNELS(attention_max) \
-    OPS(attention_ring) OPS(attention_sink) KERNELS(attention_sink) \
+    OPS(attention_ring) OPS(attention_sink) KERNELS(attention_sink) OPS(attention_join) KERNELS(attention_join) OPS(compress) KERNELS(compress) \
     OPS(select_keys) KERNELS(select_keys) OPS(selected_attention) KERNELS(selected_attention) OPS(index_loss) KERNELS(index_loss) \
     OPS(cache_write) KERNELS(cache_write) \
     OPS(causal_conv) KERNELS(causal_conv) OPS(delta_gates) KERNELS(delta_gates) OPS(fixed_decays) KERNELS(fixed_decays) OPS(gated_delta) KERNELS(gated_delta) KERNELS(gated_delta_grad) \

@@ -7,7 +7,7 @@
  * D = sum(do * o), the gradient of a score is P (dP - D). */
 #include "ops/attention.h"
 #include "base/arena.h"
-#include "ops/attention_sink.h"
+#include "ops/attention_join.h"
 #include "ops/dropout_mask.h"
 #include "ops/softmax.h"
 #include <string.h>
@@ -63,9 +63,9 @@ static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
     CHECK(dout[1] == NULL); /* lse is for the gradient and for joining parts only */
     Value *in[8];
     memcpy(in, n->in, sizeof *in * (size_t)n->n_in);
-    const Node *sink = attention_sink_of(g, n);
-    in[n->n_in] = sink ? sink->out[0] : n->out[0];
-    in[n->n_in + 1] = sink ? sink->out[1] : n->out[1];
+    const Node *whole = attention_whole(g, n);
+    in[n->n_in] = whole->out[0];
+    in[n->n_in + 1] = whole->out[1];
     in[n->n_in + 2] = dout[0];
     const char *dims = n->n_in == 5 ? "bsgrd!,bt!gd,bt!gd,bs,bt,bsgrd,bsgr,bsgrd->bsgrd,btgd,btgd"
                                     : "bsgrd!,bt!gd,bt!gd,bsgrd,bsgr,bsgrd->bsgrd,btgd,btgd";

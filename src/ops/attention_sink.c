@@ -6,13 +6,12 @@
  * attention depends on its result and on lse alone: from those with the sink it makes the gradient
  * with the sink, so that this op passes on the gradient of its result as it is (attention.c). */
 #include "ops/attention_sink.h"
-#include "ops/attention.h"
 
 static const OpDef op_attention_sink, op_attention_sink_grad;
 
 Value *attention_sink(Graph *g, Value *o, Value *sink)
 {
-    CHECK(o->from && o->from->op == &op_attention);
+    CHECK(o->from && o->from->n_out == 2); /* with the log-sum-exp */
     Value *in[] = { o, o->from->out[1], sink };
     return graph_add(g, &op_attention_sink, NULL, 3, in)->out[0];
 }

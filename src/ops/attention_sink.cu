@@ -2,6 +2,21 @@
  */
 #include "device/cuda/kernel.h"
 
+/* in: attention to some keys and its log-sum-exp, likewise of others. A warp per row. */
+KERNEL(attention_join_kernel, 256)
+{
+    const int64_t d = c.in[0].size[4];
+    for (int64_t row = thread_number() / WARP; row < c.in[1].count; row += all_threads() / WARP) {
+        const double x = get(c.in[1], row), y = get(c.in[3], row), top = fmax(x, y);
+        const bool any = top > -INFINITY;
+        const double lse = any ? top + log1p(exp(-fabs(x - y))) : top;
+        const float a = any ? (float)exp(x - lse) : 0, b = any ? (float)exp(y - lse) : 0;
+        for (int64_t i = row * d + threadIdx.x % WARP; i < (row + 1) * d; i += WARP)
+            put(c.out[0], i, a * get(c.in[0], i) + b * get(c.in[2], i));
+        if (threadIdx.x % WARP == 0) put(c.out[1], row, (float)lse);
+    }
+}
+
 /* A warp per row. */
 KERNEL(attention_sink_kernel, 256)
 {

@@ -4,8 +4,9 @@
 #include "graph/op.h"
 
 /* What attention gives, o [b s g r d], with the learned logit of each query head, sink [(g r)], in
- * the softmax: o like o. `o` is a result of `attention`, and read by nothing else. */
+ * the softmax: o like o. `o` is a result of `attention`, `selected_attention` or `attention_join`,
+ * and read by nothing else. */
 Value *attention_sink(Graph *g, Value *o, Value *sink);
-/* The node that has such a place for a node of op_attention; NULL: there is none. */
+/* The node that has such a place for such a node; NULL: there is none. */
 const Node *attention_sink_of(const Graph *g, const Node *attention);
 #endif

@@ -1,5 +1,6 @@
 /* positions_cuda.c - starts the kernels of positions.cu, dropout.cu and cache_write.cu. */
 #include "device/cuda/cuda.h"
+#include "ops/cache_write.h"
 #include "ops/dropout.h"
 #include "ops/kernels.h"
 #include "ops/positions.h"
@@ -36,6 +37,11 @@ static int run_dropout(const Launch *l)
     return cuda_run(l, "dropout_kernel", sizeof(Dropout), blocks_for(l, &l->out[0]), 256);
 }
 
+static int run_cache_windows(const Launch *l)
+{
+    return cuda_run(l, "cache_windows_kernel", sizeof(CacheWindows), blocks_for(l, &l->in[1]), 256);
+}
+
 static int run_cache_write(const Launch *l)
 {
     return cuda_run(l, "cache_write_kernel", 0, blocks_for(l, &l->in[1]), 256);
@@ -48,6 +54,8 @@ const KernelDef positions_cuda[] = {
     { "add_positions_grad", "cuda", "any>any", CPU_SCALAR, run_add_positions_grad, NULL, cuda_floats_fit },
     { "document_positions", "cuda", "i32>i32", CPU_SCALAR, run_document_positions, NULL, NULL },
     { "dropout", "cuda", "any>any", CPU_SCALAR, run_dropout, NULL, cuda_floats_fit },
+    { "cache_write_windows", "cuda", "any any>any", CPU_SCALAR, run_cache_windows, NULL,
+      cuda_floats_fit },
     { "cache_write", "cuda", "any any>any", CPU_SCALAR, run_cache_write, NULL, cuda_floats_fit },
     { 0 },
 };

@@ -67,6 +67,26 @@ template <int X, int TABLE, int OUT, int HEADS> __device__ static void turn(cons
     }
 }
 
+/* Attributes: RopeWindows. A thread per pair of a row. */
+KERNEL(rope_windows_kernel, 256)
+{
+    const RopeWindows &a = attrs_of<RopeWindows>(c);
+    const CallTensor &x = c.in[0], &table = c.in[1];
+    const int64_t d = table.size[1], half = d / 2, length = x.size[1],
+                  inner = x.count / (x.size[0] * length * d);
+    for (int64_t i = thread_number(); i < x.count / 2; i += all_threads()) {
+        const int64_t row = i / half, j = i % half, token = row / inner;
+        const int64_t p = rope_window_position(whole_index(c, x, 1, token % length),
+                                               first_position(c, token / length), a.rate,
+                                               table.size[0]);
+        const float u = get(x, row * d + j), v = get(x, row * d + j + half),
+                    cosine = get(table, p * d + j), sine = get(table, p * d + j + half),
+                    s = a.inverse ? -sine : sine;
+        put(c.out[0], row * d + j, u * cosine - v * s);
+        put(c.out[0], row * d + j + half, v * cosine + u * s);
+    }
+}
+
 KERNEL(rope_kernel, 256)
 {
     const int64_t half = c.in[1].size[1] / 2;

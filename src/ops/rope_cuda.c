@@ -71,7 +71,14 @@ static int run_rope(const Launch *l)
     return cuda_start(l, "rope_kernel", &c, cuda_blocks(l, n, 256), 256, 0);
 }
 
+static int run_windows(const Launch *l)
+{
+    return cuda_run(l, "rope_windows_kernel", sizeof(RopeWindows),
+                    cuda_blocks(l, tensor_count(&l->in[0]) / 2, 256), 256);
+}
+
 const KernelDef rope_cuda[] = {
+    { "rope_windows", "cuda", "any any>any", CPU_SCALAR, run_windows, NULL, cuda_floats_fit },
     { "rope_table", "cuda", ">any", CPU_SCALAR, run_table, scratch, serves_table },
     { "rope_scaled_table", "cuda", ">any", CPU_SCALAR, run_scaled_table, scratch, serves_table },
     { "rope", "cuda", "any any>any", CPU_SCALAR, run_rope, NULL, cuda_floats_fit },

@@ -10,18 +10,17 @@ static const OpDef op_select_keys;
 
 static const Field attrs[] = {
     FIELD_INT(SelectKeys, top_k, NULL, 0, 0, "keys of a query, at most"),
+    FIELD_INT(SelectKeys, rate, NULL, 0, 0, "tokens of a key"),
     { 0 },
 };
 
-Value *select_keys(Graph *g, Value *q, Value *k, Value *w, Value *documents, int64_t top_k)
+Value *select_keys(Graph *g, Value *q, Value *k, Value *w, Value *documents, const SelectKeys *a)
 {
-    const int64_t t = k->dim[1].size;
+    const int64_t t = k->dim[1].size, top_k = a->top_k;
     const char *size = arena_printf(g->arena, "n=%lld", (long long)(top_k < t ? top_k : t));
     const char *dims = documents ? "bsh!d!,bt!d!,bsh!,bs,bt!->bsn!" : "bsh!d!,bt!d!,bsh!->bsn!";
     Value *in[] = { q, k, w, documents, documents };
-    return graph_add_dims(g, &op_select_keys, dims, size, &(SelectKeys){ top_k }, documents ? 5 : 3,
-                          in)
-        ->out[0];
+    return graph_add_dims(g, &op_select_keys, dims, size, a, documents ? 5 : 3, in)->out[0];
 }
 
 static void dtypes(const Node *n, Dtype *out)
@@ -35,7 +34,8 @@ static int64_t flops(const Node *n)
     const Value *q = n->in[0];
     const int64_t s = q->dim[1].size, t = n->in[1]->dim[1].size;
     int64_t pairs = 0;
-    for (int64_t i = t - s; i < t; i++) pairs += i < 0 ? 0 : i + 1;
+    const int64_t rate = ((const SelectKeys *)n->attrs)->rate;
+    for (int64_t i = t * rate - s; i < t * rate; i++) pairs += i < 0 ? 0 : (i + 1) / rate;
     return 2 * q->dim[0].size * pairs * q->dim[2].size * q->dim[3].size;
 }
 
@@ -76,7 +76,8 @@ static double score_of(const Launch *l, int64_t row, int64_t key)
 static int reference(const Launch *l)
 {
     const Tensor *q = &l->in[0], *k = &l->in[1];
-    const int64_t n_keys = k->size[1], n_query = q->size[1], n = l->out[0].size[2];
+    const int64_t n_keys = k->size[1], n_query = q->size[1], n = l->out[0].size[2],
+                  rate = ((const SelectKeys *)l->attrs)->rate;
     const int32_t *documents = l->n_in == 5 ? l->in[3].data : NULL,
                   *of_keys = l->n_in == 5 ? l->in[4].data : NULL;
     Arena *arena = arena_new();
@@ -87,7 +88,7 @@ static int reference(const Launch *l)
                       position = global_index(q, 1, row % n_query) + row_position(l->now, b);
         int64_t count = 0;
         for (int64_t j = 0; j < n_keys; j++) {
-            if (global_index(k, 1, j) > position) continue;
+            if ((global_index(k, 1, j) + 1) * rate > position + 1) continue;
             if (documents && documents[row] != of_keys[b * n_keys + j]) continue;
             seen[count++] = (Scored){ score_of(l, row, b * n_keys + j), j };
         }

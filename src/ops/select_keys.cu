@@ -13,8 +13,8 @@ constexpr int THREADS = 256, BYTES = 256;
 __device__ static bool sees(const Call &c, int64_t row, int64_t b, int64_t j)
 {
     const int64_t n_query = c.in[0].size[1];
-    if (whole_index(c, c.in[1], 1, j) >
-        whole_index(c, c.in[0], 1, row % n_query) + first_position(c, b))
+    if ((whole_index(c, c.in[1], 1, j) + 1) * attrs_of<SelectKeys>(c).rate >
+        whole_index(c, c.in[0], 1, row % n_query) + first_position(c, b) + 1)
         return false;
     if (c.n_in < 5) return true;
     const int32_t *query = (const int32_t *)c.in[3].data, *key = (const int32_t *)c.in[4].data;

@@ -6,6 +6,7 @@
 
 typedef struct SelectKeys {
     int64_t top_k; /* keys of a query, at most */
+    int64_t rate; /* tokens of a window that a key is, which must have ended; 1: a key is a token */
 } SelectKeys;
 
 /* Of queries q [b s h d] and keys k [b t d] with weights w [b s h], whose score is
@@ -13,8 +14,10 @@ typedef struct SelectKeys {
  * the highest score among those that it sees, of equal scores the earlier ones, in ascending order;
  * where it sees fewer, -1 follows them. A score that is no number is the lowest of all. Queries see
  * no later keys, and keys of their own document alone: documents [b s], or NULL. Positions are as
- * in ops/attention.h. Nothing flows back. */
-Value *select_keys(Graph *g, Value *q, Value *k, Value *w, Value *documents, int64_t top_k);
+ * in ops/attention.h; where a key is a window of `rate` tokens (ops/compress.h), queries see those
+ * that end with their own token or before. Nothing flows back. */
+Value *select_keys(Graph *g, Value *q, Value *k, Value *w, Value *documents,
+                   const SelectKeys *attrs);
 
 /* A score as a number whose order is that of scores; on a GPU as well. */
 #ifdef __CUDACC__

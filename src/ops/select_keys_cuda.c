@@ -1,6 +1,8 @@
 /* select_keys_cuda.c - starts the kernel of select_keys.cu. */
 #include "device/cuda/cuda.h"
 #include "ops/kernels.h"
+#include "ops/select_keys.h"
+#include <string.h>
 
 enum { THREADS = 256, ROOM = 256 << 20 }; /* ROOM: bytes for scores at a time */
 
@@ -23,6 +25,7 @@ static int64_t queries_at_once(const Launch *l)
 static int run(const Launch *l)
 {
     Call c = cuda_call(l);
+    memcpy(c.attrs, l->attrs, sizeof(SelectKeys));
     const int64_t all = all_queries(l), n = queries_at_once(l);
     int status = KERNEL_OK;
     for (int64_t first = 0; first < all && !status; first += n) {

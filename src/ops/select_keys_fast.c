@@ -46,14 +46,16 @@ static int64_t find_seen(const Rows *r, int64_t row, int32_t *key)
 {
     const int64_t b = row / r->x.n_query, position = global_index(r->x.q, 1, row % r->x.n_query) +
                                                      row_position(r->l->now, b);
+    const int64_t rate = ((const SelectKeys *)r->l->attrs)->rate,
+                  seen = position < 0 ? 0 : (position + 1) / rate;
     const bool in_order = !r->x.k->part[1], by_document = r->l->n_in == 5;
     const int32_t *documents = by_document ? r->l->in[3].data : NULL,
                   *of_keys =
                       by_document ? (const int32_t *)r->l->in[4].data + b * r->x.n_key : NULL;
-    const int64_t end = in_order && position + 1 < r->x.n_key ? position + 1 : r->x.n_key;
+    const int64_t end = in_order && seen < r->x.n_key ? seen : r->x.n_key;
     int64_t n = 0;
     for (int64_t j = 0; j < end; j++) {
-        if (!in_order && global_index(r->x.k, 1, j) > position) continue;
+        if (!in_order && global_index(r->x.k, 1, j) >= seen) continue;
         if (by_document && documents[row] != of_keys[j]) continue;
         key[n++] = (int32_t)j;
     }

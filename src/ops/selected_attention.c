@@ -2,6 +2,7 @@
  * those of attention.c, n the keys of a list. */
 #include "ops/selected_attention.h"
 #include "base/arena.h"
+#include "ops/attention_join.h"
 #include "ops/dropout_mask.h"
 #include "ops/softmax.h"
 #include <string.h>
@@ -39,7 +40,8 @@ Value *selected_shares(Graph *g, Value *q, Value *k, Value *lse, Value *selected
 static void grad(Graph *g, const Node *n, Value *const *dout, Value **din)
 {
     CHECK(dout[1] == NULL); /* lse is for the gradient only */
-    Value *in[] = { n->in[0], n->in[1], n->in[2], n->in[3], n->out[0], n->out[1], dout[0] };
+    const Node *whole = attention_whole(g, n);
+    Value *in[] = { n->in[0], n->in[1], n->in[2], n->in[3], whole->out[0], whole->out[1], dout[0] };
     Node *made = graph_add_dims(g, &op_selected_attention_grad,
                                 "bsgrd!,bt!gd,bt!gd,bsn!,bsgrd,bsgr,bsgrd->bsgrd,btgd,btgd", NULL,
                                 n->attrs, 7, in);

@@ -480,7 +480,7 @@ static void check_staged_blocks(const char *settings)
     static const char *const layouts[] = {
         STAGES("2", "2", "1") STAGED_MODEL(""),
         STAGES("4", "2", "2") STAGED_MODEL(""),
-        STAGES("4", "2", "2") STAGED_MODEL("") " --set model_raw.config.n_head_kv=1",
+        STAGES("4", "2", "2") STAGED_MODEL(""),
     };
     Arena *a = arena_new();
     ForcedModel m = forced_model_write(a, "ab", "{x}");
@@ -489,13 +489,14 @@ static void check_staged_blocks(const char *settings)
                    "{component_key: model, variant_key: decoder, config: {sample_key: input_ids, "
                    "prediction_key: logits, vocab_size: 257, sequence_length: 64, n_layer: 4, "
                    "n_embd: 16, n_head_q: 4, n_head_kv: 2, ffn_hidden: 16, rope: {}, ",
+               *one_key = " --set model_raw.config.n_head_kv=1",
                *input = "ab\\nlonger prompt of some tokens\\n";
     words = arena_printf(a, "%s%s}}\"", words, settings);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
-        Run one = run(a, &m, input,
-                      arena_printf(a, "%s" OWN_MODEL "%s", words,
-                                   i == 2 ? " --set model_raw.config.n_head_kv=1" : ""));
-        Run r = run(a, &m, input, arena_printf(a, "%s%s", words, layouts[i]));
+        const bool shares = i == 2 || strstr(settings, "joint_attention");
+        const char *heads = shares ? one_key : "";
+        Run one = run(a, &m, input, arena_printf(a, "%s" OWN_MODEL "%s", words, heads));
+        Run r = run(a, &m, input, arena_printf(a, "%s%s%s", words, layouts[i], heads));
         if (r.status) fail_msg("%s", r.errors);
         assert_int_equal(one.status, 0);
         assert_string_equal(r.output, one.output);
@@ -515,6 +516,12 @@ TEST(ranks_of_a_pipeline_are_sent_all_streams)
     check_staged_blocks("layers: [{sparsity: 0.4}, {}], laurel_rank: 4, alternating_updates: "
                         "{streams: 3, active: 1, scale: true}, per_layer_embedding: {width: 6, "
                         "vocab_size: 99}");
+}
+
+TEST(ranks_of_a_pipeline_keep_the_windows_of_their_layers)
+{
+    check_staged_blocks("joint_attention: {query_rank: 6}, layers: [{window: 4, compress: 3, "
+                        "overlaps: true}, {window: 4, compress: 4}]");
 }
 
 TEST(ranks_of_a_pipeline_look_up_the_experts_of_token_ids)

@@ -115,6 +115,35 @@ TEST(gated_attention_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
+/* Of Qwen 2: blocks of each kind, with indexers that are trained, or not. */
+TEST(joint_attention_to_windows_learns_on_ranks_what_it_learns_on_one)
+{
+    Arena *a = arena_new();
+    for (int trained = 0; trained < 2; trained++) {
+        Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+        Norm of_queries = *d.usual_norm, of_keys = *d.usual_norm, of_index = *d.usual_norm;
+        of_queries.width = 6, of_keys.width = d.head_width, of_index.width = 4;
+        Norm plain = of_keys;
+        plain.has_weight = false;
+        const Joint joint = { 6, 2, 5, &of_queries, &of_keys, &plain };
+        const SparseAttention sparse = { 3, 4, 2, &of_index, trained ? 0.5 : 0 };
+        DecoderLayer *layer = arena_copy(a, d.layer, sizeof *layer * (size_t)d.n_layer);
+        for (int64_t i = 0; i < d.n_layer; i++) {
+            layer[i].window = i % 3 == 2 ? 0 : 6;
+            layer[i].compress = i % 3 == 2 ? 0 : i % 3 ? 5 : 4;
+            layer[i].overlaps = layer[i].selects = i % 3 == 0;
+        }
+        d.joint = &joint;
+        d.sparse = &sparse;
+        d.layer = layer;
+        d.qkv_bias = false;
+        d.n_head_kv = 1;
+        d.attention_sinks = true;
+        check_family(&d);
+    }
+    arena_free(a);
+}
+
 /* Of DeepSeek V3, with a router of each kind. */
 TEST(experts_by_token_ids_learn_on_ranks_what_they_learn_on_one)
 {

@@ -87,9 +87,9 @@ static void check_settings(const char *settings)
     const char *config =
         arena_printf(a,
                      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, "
-                     "sequence_length: 32, n_embd: 16, n_layer: 6, n_head_q: 4, n_head_kv: 2, "
-                     "ffn_hidden: 24, rope: {}, %s",
-                     settings);
+                     "sequence_length: 32, n_embd: 16, n_layer: 6, n_head_q: 4, ffn_hidden: 24, "
+                     "rope: {}, %s%s",
+                     strstr(settings, "n_head_kv") ? "" : "n_head_kv: 2, ", settings);
     Model *m;
     assert_no_error(decoder_model(a, config, &m));
     const LayoutCase l = { .decoder = decoder_of(m), .vocabulary = 16, .compute = F32 };
@@ -112,6 +112,14 @@ TEST(streams_wait_in_host_memory_too)
 {
     check_settings("norm_behind: true, alternating_updates: {scale: true}, laurel_rank: 3, layers: "
                    "[{sparsity: 0.5}, {}], per_layer_embedding: {width: 4}");
+}
+
+TEST(windows_of_tokens_wait_in_host_memory_too)
+{
+    check_settings("n_head_kv: 1, joint_attention: {query_rank: 6, output_groups: 2, output_rank: "
+                   "5}, attention_sinks: true, sparse_attention: {heads: 3, width: 4, top_k: 2}, "
+                   "layers: [{window: 6, compress: 4, overlaps: true, selects: true}, {window: 6, "
+                   "compress: 8}, {window: 6}]");
 }
 
 TEST(hyper_connected_streams_wait_in_host_memory_too)

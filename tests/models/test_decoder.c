@@ -523,6 +523,28 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "linear: ternary, laurel_rank: 4", "laurel_rank must be left out" },
         { "linear: ternary, alternating_updates: {}", "alternating_updates must be left out" },
         { "linear: ternary, hyper_connections: {}", "hyper_connections must be left out" },
+        { "joint_attention: {}, qk_norm: head", "qk_norm must be left out" },
+        { "joint_attention: {}, alibi: 8.0", "alibi must be left out" },
+        { "joint_attention: {output_groups: 2}", "output_groups and output_rank need each other" },
+        { "joint_attention: {output_groups: 3, output_rank: 4}",
+          "output_groups 3 does not divide" },
+        { "joint_attention: {}, layers: [{compress: 4, selects: true}]",
+          "layers.0: selects needs sparse_attention" },
+        { "joint_attention: {}, layers: [{overlaps: true}]",
+          "layers.0: overlaps and selects need compress" },
+        { "joint_attention: {}, layers: [{compress: 1}]", "a window has at least 2 tokens" },
+        { "joint_attention: {}, layers: [{compress: 4}], document_key: documents",
+          "windows do not end where documents do" },
+        { "joint_attention: {}, rope: {growth: 0.1, original: 4}", "rope must be without growth" },
+        { "joint_attention: {}, sparse_attention: {heads: 2, width: 4, top_k: 2}, "
+          "layers: [{compress: 4, selects: true}]",
+          "needs latent or joint_attention with a query_rank" },
+        { "joint_attention: {query_rank: 4}, sparse_attention: {heads: 2, width: 4, "
+          "top_k: 2}",
+          "it is of blocks with selects" },
+        { "joint_attention: {}, layers: [{shared_kv: true}]",
+          "shared_kv is of blocks with attention, and not of a latent or joint one" },
+        { "layers: [{compress: 4}]", "compress is of blocks with joint_attention" },
         { "layers: [{by_id: true}]", "layers.0: by_id is of sparse blocks" },
         { "layers: [{sparse: true, by_id: true}], mixture: {n_experts: 4, top_k: 2, hidden: 8, "
           "score: mixer, normalize: false}",
@@ -761,7 +783,7 @@ TEST(sparse_attention_needs_a_vector_of_queries_and_plain_scores)
                       all[] = "latent: {key_rank: 4, query_rank: 3, rope_width: 2, value_width: 4}";
     static const char *const row[][3] = {
         { without, "seed: 1", "sparse_attention: its indexer reads the narrow vector of queries" },
-        { direct, "seed: 1", "it needs latent with a query_rank" },
+        { direct, "seed: 1", "it needs latent or joint_attention with a query_rank" },
         { odd, "seed: 1", "sparse_attention: width 5 must be an even number, rope_width 2" },
         { latent, "attention_cap: 5.0", "plain scores; attention_cap must be left out" },
         { latent, "alibi: 8.0", "plain scores; alibi must be left out" },

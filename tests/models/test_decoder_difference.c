@@ -45,7 +45,8 @@ of_layer[] = {
     WHOLE_OF(DecoderLayer, window, "layer 1: window"), WHOLE_OF(DecoderLayer, head_width, "width of a head"),
     WHOLE_OF(DecoderLayer, n_head_q, "query heads"), WHOLE_OF(DecoderLayer, n_head_kv, "key and value heads"), WHOLE_OF(DecoderLayer, hidden, "layer 1: feed-forward width"),
     FLAG_OF(DecoderLayer, keys_as_values, "layer 1: keys in the place of values"), FLAG_OF(DecoderLayer, shared_kv, "layer 1: keys and values of another block"),
-    FLAG_OF(DecoderLayer, shared_index, "layer 1: indexer of another block"),
+    FLAG_OF(DecoderLayer, shared_index, "layer 1: indexer of another block"), WHOLE_OF(DecoderLayer, compress, "layer 1: tokens of a window"),
+    FLAG_OF(DecoderLayer, overlaps, "layer 1: windows that overlap"), FLAG_OF(DecoderLayer, selects, "layer 1: windows that are selected"),
     REAL_OF(DecoderLayer, sparsity, "layer 1: sparsity"),
     FLAG_OF(DecoderLayer, chunks, "layer 1: chunks"), FLAG_OF(DecoderLayer, no_qk_norm, "layer 1: norm of queries and keys"),
     FLAG_OF(DecoderLayer, no_sinks, "layer 1: attention sinks"), FLAG_OF(DecoderLayer, no_out_bias, "layer 1: bias after attention"), FLAG_OF(DecoderLayer, no_ffn, "layer 1: feed-forward layer"), { 0 },
@@ -86,6 +87,10 @@ of_latent[] = {
 of_sparse[] = {
     WHOLE_OF(SparseAttention, heads, "heads of indexers"), WHOLE_OF(SparseAttention, width, "width of indexers"),
     WHOLE_OF(SparseAttention, top_k, "tokens that indexers select"), { 0 },
+},
+of_joint[] = {
+    WHOLE_OF(Joint, query_rank, "rank of queries"), WHOLE_OF(Joint, output_groups, "groups of attention's outputs"),
+    WHOLE_OF(Joint, output_rank, "rank of these groups"), { 0 },
 },
 of_hyper[] = {
     WHOLE_OF(HyperConnections, n, "streams of hyper-connections"), WHOLE_OF(HyperConnections, iterations, "iterations of hyper-connections"),
@@ -184,6 +189,11 @@ static void put_streams(Decoder *d, void *part)
     d->streams = part;
 }
 
+static void put_joint(Decoder *d, void *part)
+{
+    d->joint = part;
+}
+
 static void put_hyper(Decoder *d, void *part)
 {
     d->hyper = part;
@@ -217,5 +227,9 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     d = tiny_family_of(a, "LlamaDecoderLayer");
     d.hyper = &hyper;
     check(a, &d, d.hyper, sizeof *d.hyper, put_hyper, of_hyper);
+    const Joint joint = { 3, 2, 4, d.usual_norm, d.usual_norm, d.usual_norm };
+    d = tiny_family_of(a, "LlamaDecoderLayer");
+    d.joint = &joint;
+    check(a, &d, d.joint, sizeof *d.joint, put_joint, of_joint);
     arena_free(a);
 }

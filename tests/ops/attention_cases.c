@@ -1,8 +1,10 @@
 /* attention_cases.c - cases of rotary positions, attention and its caches. */
 #include "case_leaves.h"
 #include "ops/attention.h"
+#include "ops/attention_join.h"
 #include "ops/attention_sink.h"
 #include "ops/cache_write.h"
+#include "ops/compress.h"
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
 #include "ops/index_loss.h"
@@ -50,6 +52,58 @@ static Value *build_attention_sink(Graph *g, const OpCase *c, const int64_t *n)
     return attention_sink(g, build_attention(g, c, n), sink);
 }
 
+/* Some `top_k` keys of each of s queries, of t. */
+static Value *lists(Graph *g, int64_t b, int64_t s, int64_t t, int64_t top_k)
+{
+    const int64_t small[] = { b, s, 3, 4 };
+    return select_keys(g, floats(g, "list_q", 4, small),
+                       floats(g, "list_k", 3, (int64_t[]){ b, t, 4 }),
+                       floats(g, "list_w", 3, small), NULL, &(SelectKeys){ top_k, 1 });
+}
+
+/* b, s, t, g, r, d; keys of a query among as many others; 1 for a sink */
+static Value *build_attention_join(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const int64_t keys[] = { n[0], n[2], n[3], n[5] };
+    Value *q = floats(g, "q", 5, (int64_t[]){ n[0], n[1], n[3], n[4], n[5] });
+    Value *o = attention(g, q, floats(g, "k", 4, keys), floats(g, "v", 4, keys), NULL, c->attrs);
+    Value *more =
+        selected_attention(g, q, floats(g, "more_k", 4, keys), floats(g, "more_v", 4, keys),
+                           lists(g, n[0], n[1], n[2], n[6]), &(SelectedAttention){ 0 });
+    o = attention_join(g, o, more);
+    return n[7] ? attention_sink(g, o, floats(g, "sink", 1, (int64_t[]){ n[3] * n[4] })) : o;
+}
+
+/* b, s, c; tokens of a window, which overlap or not */
+static Value *build_compress(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const Compress *a = c->attrs;
+    return compress(g, floats(g, "x", 3, n), floats(g, "gate", 3, n),
+                    floats(g, "bias", 2, (int64_t[]){ a->rate, n[2] }), a);
+}
+
+/* The same of a text that goes on; windows of its cache */
+static Value *build_compress_cached(Graph *g, const OpCase *c, const int64_t *n)
+{
+    const Compress *a = c->attrs;
+    const int64_t kept[] = { n[0], 1, compress_tail(a), n[2] };
+    Value *tail[] = { state(g, "tail_x", 4, kept), state(g, "tail_gate", 4, kept) };
+    Value *y = compress_cached(g, tail, floats(g, "x", 3, n), floats(g, "gate", 3, n),
+                               floats(g, "bias", 2, (int64_t[]){ a->rate, n[2] }), a);
+    Value *cache = state(g, "cache", 3, (int64_t[]){ n[0], n[3], value_width(y) });
+    cache_write_windows(g, cache, y, a->rate);
+    ended_windows(g, floats(g, "of_tokens", 3, n), cache, a->rate);
+    return NULL;
+}
+
+/* positions of the table; sizes of x; tokens of a window */
+static Value *build_rope_windows(Graph *g, const OpCase *c, const int64_t *n)
+{
+    (void)c;
+    Value *table = floats(g, "table", 2, (int64_t[]){ n[0], n[4] });
+    return rope_windows(g, floats(g, "x", 4, n + 1), table, n[5]);
+}
+
 static Value *build_attention_max(Graph *g, const OpCase *c, const int64_t *n)
 {
     const Value *o = build_attention(g, c, n);
@@ -57,24 +111,16 @@ static Value *build_attention_max(Graph *g, const OpCase *c, const int64_t *n)
     return NULL;
 }
 
-/* b, s, t; heads and their width; keys of a query; 1 for documents */
+/* b, s, t; heads and their width; keys of a query; 1 for documents; tokens of a key */
 static Value *build_select_keys(Graph *g, const OpCase *c, const int64_t *n)
 {
     (void)c;
     Value *q = floats(g, "index_q", 4, (int64_t[]){ n[0], n[1], n[3], n[4] }),
           *k = floats(g, "index_k", 3, (int64_t[]){ n[0], n[2], n[4] });
     Value *w = floats(g, "index_w", 3, (int64_t[]){ n[0], n[1], n[3] });
-    select_keys(g, q, k, w, n[6] ? ids(g, "documents", 2, 2, n) : NULL, n[5]);
+    const SelectKeys a = { n[5], n[7] ? n[7] : 1 };
+    select_keys(g, q, k, w, n[6] ? ids(g, "documents", 2, 2, n) : NULL, &a);
     return NULL;
-}
-
-/* Some `top_k` keys of each of s queries, of t. */
-static Value *lists(Graph *g, int64_t b, int64_t s, int64_t t, int64_t top_k)
-{
-    const int64_t small[] = { b, s, 3, 4 };
-    return select_keys(g, floats(g, "list_q", 4, small),
-                       floats(g, "list_k", 3, (int64_t[]){ b, t, 4 }),
-                       floats(g, "list_w", 3, small), NULL, top_k);
 }
 
 /* b, s, t, g, r, d; keys of a query; 1 for the sums of the probabilities */
@@ -182,6 +228,20 @@ const OpCase attention_cases[] = {
       .large = { 1, 1024, 1024, 12, 1, 64 } },
     { "attention_sink of many rows", build_attention_sink, .attrs = ATTENTION(.causal = true, .window = 7), .n = { 1, 70, 70, 2, 1, 20 } },
     { "attention_sink, rows without keys", build_attention_sink, .attrs = ATTENTION(.causal = true), .position = -2, .n = { 1, 4, 4, 1, 2, 3 } },
+    { "attention_join", build_attention_join, .attrs = ATTENTION(.causal = true, .window = 2), .n = { 2, 6, 6, 2, 2, 3, 3 } },
+    { "attention_join of many rows, with a sink", build_attention_join, .attrs = ATTENTION(.causal = true, .window = 7), .n = { 1, 50, 50, 1, 3, 20, 9, 1 },
+      .large = { 1, 1024, 1024, 12, 1, 64, 256, 1 } },
+    { "attention_join, rows without keys", build_attention_join, .attrs = ATTENTION(.causal = true), .position = -2, .n = { 1, 5, 5, 1, 2, 3, 2, 1 } },
+    { "compress", build_compress, .attrs = &(const Compress){ 3, false }, .n = { 2, 8, 5 }, .large = { 1, 4096, 512 } },
+    { "compress of windows that overlap", build_compress, .attrs = &(const Compress){ 2, true }, .n = { 2, 7, 6 }, .large = { 1, 4096, 1024 } },
+    { "compress of wide windows that overlap", build_compress, .attrs = &(const Compress){ 4, true }, .n = { 3, 45, 70 } },
+    { "compress of one window", build_compress, .attrs = &(const Compress){ 9, false }, .n = { 2, 4, 3 } },
+    { "compress_cached", build_compress_cached, .attrs = &(const Compress){ 3, false }, .position = 7, .n = { 2, 4, 5, 5 } },
+    { "compress_cached at the beginning", build_compress_cached, .attrs = &(const Compress){ 3, true }, .position = 1, .n = { 2, 5, 6, 5 } },
+    { "compress_cached of texts of their own lengths", build_compress_cached, .attrs = &(const Compress){ 4, true }, .texts = TEXTS(7, 0, 38), .n = { 3, 1, 38, 10 } },
+    { "compress_cached, wide", build_compress_cached, .attrs = &(const Compress){ 4, false }, .position = 14, .n = { 2, 9, 37, 6 } },
+    { "rope_windows", build_rope_windows, .position = 5, .n = { 9, 2, 3, 2, 6, 3 } },
+    { "rope_windows of many", build_rope_windows, .n = { 64, 2, 13, 3, 32, 5 } },
     { "attention_max", build_attention_max, .attrs = ATTENTION(0), .n = { 2, 4, 5, 2, 2, 3 } },
     { "attention_max, causal, long", build_attention_max, .attrs = ATTENTION(.causal = true, .soft_cap = 1.5, .scale = 0.7),
       .n = { 2, 150, 150, 2, 3, 16 }, .large = { 1, 1024, 1024, 12, 1, 64 } },
@@ -229,6 +289,8 @@ const OpCase attention_cases[] = {
       .n = { 1, 4, 4, 1, 1, 3 } },
     { "select_keys", build_select_keys, .n = { 2, 6, 6, 3, 4, 3 } },
     { "select_keys of many", build_select_keys, .n = { 2, 70, 70, 20, 24, 17 }, .large = { 1, 1024, 1024, 16, 128, 256 } },
+    { "select_keys of windows", build_select_keys, .n = { 2, 20, 5, 3, 4, 2, 0, 4 } },
+    { "select_keys of windows of texts of their own lengths", build_select_keys, .texts = TEXTS(69, 1, 40), .n = { 3, 6, 19, 4, 16, 5, 0, 4 } },
     { "select_keys where all are", build_select_keys, .n = { 1, 6, 6, 2, 4, 8 } },
     { "select_keys of documents", build_select_keys, .n = { 2, 40, 40, 4, 8, 5, 1 } },
     { "select_keys of texts of their own lengths", build_select_keys, .texts = TEXTS(69, 1, 40), .n = { 3, 6, 75, 4, 16, 9 } },

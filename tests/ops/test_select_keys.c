@@ -20,7 +20,8 @@ static void selects(int64_t top_k, const double *documents, int64_t position, in
     Value *of_keys = give(s, "k", SIZES(1, 5, 1), k);
     Value *weights = give(s, "w", SIZES(1, 5, 2), w);
     Value *d = documents ? give_ints(s, "documents", SIZES(1, 5), documents) : NULL;
-    expect(s, select_keys(s->graph, of_queries, of_keys, weights, d, top_k), n, expected);
+    expect(s, select_keys(s->graph, of_queries, of_keys, weights, d, &(SelectKeys){ top_k, 1 }), n,
+           expected);
     sheet_free(s);
 }
 
@@ -50,7 +51,8 @@ TEST(scores_that_are_no_numbers_are_equal)
     Value *of_queries = give(s, "q", SIZES(1, 3, 1, 1), q);
     Value *of_keys = give(s, "k", SIZES(1, 3, 1), k);
     Value *weights = give(s, "w", SIZES(1, 3, 1), w);
-    expect(s, select_keys(s->graph, of_queries, of_keys, weights, NULL, 2), ARE(0, -1, 0, 1, 0, 1));
+    expect(s, select_keys(s->graph, of_queries, of_keys, weights, NULL, &(SelectKeys){ 2, 1 }),
+           ARE(0, -1, 0, 1, 0, 1));
     sheet_free(s);
 }
 

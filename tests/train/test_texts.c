@@ -185,6 +185,22 @@ TEST(texts_side_by_side_with_several_streams_get_the_logits_of_each_alone)
                           "{width: 12, vocab_size: 100}");
 }
 
+/* In bf16 a token may select others by rounding. */
+TEST(texts_side_by_side_with_windows_of_tokens_get_the_logits_of_each_alone)
+{
+    static const Dtype precision[] = { F32, BF16 };
+    for (int k = 0; k < 2; k++)
+        check_texts("n_head_kv: 1, rope: {base: 10000.0, width: 4}, joint_attention: {query_rank: "
+                    "6, output_groups: 2, output_rank: 5}, attention_sinks: true, layers: "
+                    "[{window: 5, compress: 3}, {window: 4, compress: 4, overlaps: true}, {window: "
+                    "6}]",
+                    precision[k]);
+    check_texts("n_head_kv: 1, rope: {base: 10000.0, width: 4}, joint_attention: {query_rank: 6}, "
+                "sparse_attention: {heads: 3, width: 4, top_k: 2}, layers: [{window: 4, compress: "
+                "3, overlaps: true, selects: true}]",
+                F32);
+}
+
 TEST(texts_side_by_side_with_experts_by_token_ids_get_the_logits_of_each_alone)
 {
     check_both_precisions("rope: {base: 10000.0}, layers: [{sparse: true, by_id: true}, {sparse: "
