@@ -18,11 +18,6 @@ static const Field attrs[] = {
     { 0 },
 };
 
-int64_t hyper_width(const HyperWeights *a)
-{
-    return a->reads_alone ? a->streams : (2 + a->streams) * a->streams;
-}
-
 Value *hyper_weights(Graph *g, Value *x, Value *base, Value *scale, const HyperWeights *a)
 {
     Value *in[] = { x, base, scale };

@@ -13,7 +13,10 @@ typedef struct HyperWeights {
 } HyperWeights;
 
 /* Numbers of a token: k, and k^2 + k more where not reads_alone. */
-int64_t hyper_width(const HyperWeights *a);
+static inline int64_t hyper_width(const HyperWeights *a)
+{
+    return a->reads_alone ? a->streams : (2 + a->streams) * a->streams;
+}
 /* From x [* m] with base [m] and scale [3], or [1] where reads_alone, weights [* m] in f32 (f64):
  * k by which streams are read, sigmoid(scale x + base) + eps; k by which they are written, twice
  * such a sigmoid; and what the streams are mixed by, row j for stream j as it was: exponentials of
