@@ -54,8 +54,8 @@ static Layer layer_new(const Moe *m, int64_t tokens)
     in->init = (Init){ .kind = INIT_NORMAL, .std = 1 };
     MoeSums sums = { 0 };
     graph_enter(g, "h", 0);
-    Value *y =
-        m ? moe_layer(g, in, in, m, &sums) : gated_mlp(g, in, ACTIVATE_SILU, HIDDEN, false, 1);
+    Value *y = m ? moe_layer(g, in, in, m, NULL, &sums)
+                 : gated_mlp(g, in, ACTIVATE_SILU, HIDDEN, false, 1, 0);
     graph_leave(g);
     const ModelOutput out = { .logits = add(g, in, y) };
     model_loss(g, &out, graph_input(g, "targets", I32, 2, dims), false);

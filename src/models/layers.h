@@ -68,17 +68,19 @@ Value *activate(Graph *g, Value *x, Activation activation);
 Value *gate(Graph *g, Value *gate, Value *up, Activation activation, double bound);
 /* x times a number; x itself where it is 1. */
 Value *multiplied(Graph *g, Value *x, double factor);
-/* w2(activation(factor w x) * (v x)) with parameters W, V, W_2; `hidden` is the width between. */
-/* What their last products read, and these. Of what the activation reads the share `sparsity`, the
- * smallest, counts as 0 (ops/gaussian_top_k.h); 0: all is read. */
+/* gate(factor w x, v x), with parameters W and V, each `hidden` wide. Of what the activation reads
+ * the share `sparsity`, the smallest, counts as 0 (ops/gaussian_top_k.h); 0: all is read. `bound`
+ * is that of gate. */
 Value *gated_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
                     double factor, double sparsity, double bound);
+/* activation(c_fc x), likewise. */
 Value *plain_hidden(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
                     double sparsity);
+/* The last product of a feed-forward layer, with parameter `name`. */
 Value *mlp_out(Graph *g, const char *name, Value *hidden, int64_t width, bool bias);
+/* W_2 times gated_hidden, and c_proj times plain_hidden, of all that there is: as wide as x. */
 Value *gated_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias,
                  double factor, double bound);
-/* c_proj(activation(c_fc x)). */
 Value *plain_mlp(Graph *g, Value *x, Activation activation, int64_t hidden, bool bias);
 /* The hidden width of SwiGLU: two thirds of `ffn_hidden`, rounded up to a multiple. */
 int64_t swiglu_hidden(int64_t ffn_hidden, int64_t multiple_of);
