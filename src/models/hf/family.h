@@ -43,7 +43,7 @@ extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt,
     hf_gemma4, hf_cohere2_moe, hf_exaone, hf_internlm3, hf_iquestcoder, hf_mimo_v2, hf_sarvam_moe,
     hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass, hf_kimi_linear, hf_olmo_hybrid,
     hf_gpt_neox_japanese, hf_deepseek_v32, hf_glm_moe_dsa, hf_longcat_flash, hf_minimax,
-    hf_diffllama, hf_laguna, hf_gemma3n, hf_recurrent_gemma;
+    hf_diffllama, hf_laguna, hf_gemma3n, hf_recurrent_gemma, hf_deepseek_v4;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
