@@ -33,9 +33,10 @@ static void put(const Tensor *from, int64_t e, const HfSource *s, Tensor *to)
     const char *in = (const char *)from->data + (size_t)(e * rows * columns) * each;
     for (int64_t r = 0; r < rows; r++, in += (size_t)columns * each) {
         char *at = (char *)to->data + (size_t)(e * s->part_stride + hf_source_row(s, r)) * each;
-        for (int64_t c = 0; s->column_stride != 1 && c < columns; c++)
-            memcpy(at + (size_t)(c * s->column_stride) * each, in + (size_t)c * each, each);
-        if (s->column_stride == 1) memcpy(at, in, (size_t)columns * each);
+        const bool in_order = s->column_stride == 1 && !s->of_columns;
+        for (int64_t c = 0; !in_order && c < columns; c++)
+            memcpy(at + (size_t)hf_source_column(s, c) * each, in + (size_t)c * each, each);
+        if (in_order) memcpy(at, in, (size_t)columns * each);
     }
 }
 

@@ -26,11 +26,14 @@ static bool has_shape(const Tensor *t, const HfSource *s, int64_t beyond)
     return same;
 }
 
-static Error *check(Arena *a, const HfFound *f, const HfSource *s, const char *name, int64_t beyond)
+/* `beyond`: rows that are not taken; `counts`: whole numbers are what is wanted. */
+static Error *check(Arena *a, const HfFound *f, const HfSource *s, const char *name, int64_t beyond,
+                    bool counts)
 {
     const Tensor *t = f->tensor;
     const bool same = has_shape(t, s, beyond);
-    if (same && dtype_is_float(t->dtype)) return NULL;
+    if (same && (dtype_is_float(t->dtype) || (counts && (t->dtype == I64 || t->dtype == I32))))
+        return NULL;
     if (same)
         return error_new("%s: %s is of type %s; allowed are floats", hf_file_path(f->file), name,
                          dtype_name(t->dtype));
@@ -69,9 +72,13 @@ static Error *get(CheckpointReader *base, int64_t i, const Box *box, void *out)
         for (int64_t r = 0; r < box->size[row]; r++) {
             int64_t part;
             const int64_t begin = hf_source_place(s, first + e, box->start[row] + r, &part),
-                          at = begin + first_column * s->column_stride;
-            if (!hf_packed_read(&w->packed[i], part, at, s->column_stride, columns, to))
-                copy_row(w->found[i][part].tensor, at, s->column_stride, columns, to);
+                          runs = s->of_columns ? columns : 1, n_columns = columns / runs;
+            for (int64_t c = 0; c < runs; c++) {
+                const int64_t at = begin + hf_source_column(s, first_column + c);
+                char *next = to + (size_t)c * dtype_size(base->entry[i].dtype);
+                if (!hf_packed_read(&w->packed[i], part, at, s->column_stride, n_columns, next))
+                    copy_row(w->found[i][part].tensor, at, s->column_stride, n_columns, next);
+            }
             to += (size_t)columns * dtype_size(base->entry[i].dtype);
         }
     }
@@ -151,17 +158,30 @@ static bool take_zeros(HfFolder *f, const HfModel *m, const CheckpointEntry *ent
     return true;
 }
 
+/* Whole numbers as floats, which parameters are; so many are exact. */
+static void take_counts(HfFolder *f, HfFound *found)
+{
+    Tensor *t = arena_copy(f->arena, found->tensor, sizeof *t);
+    const int64_t n = tensor_count(t);
+    t->dtype = F32;
+    t->data = arena_alloc(f->arena, tensor_bytes(t));
+    dtype_convert(F32, t->data, found->tensor->dtype, found->tensor->data, n);
+    found->tensor = t;
+}
+
 /* The tensors of an entry, one after the other: they are of one type. */
 static Error *find_tensors(HfFolder *f, const HfModel *m, HfWeights *w, CheckpointEntry *entry,
                            int64_t i)
 {
     HfSource *s = &w->source[i];
     HfFound *found = w->found[i] = NEW_N(f->arena, HfFound, s->n_tensors);
-    const bool is_table = text_matches("*.wte.weight", entry->name);
+    const bool is_table = text_matches("*.wte.weight", entry->name),
+               counts = text_matches("*.router.experts", entry->name);
     for (int64_t k = 0; k < s->n_tensors; k++) {
         if (!take_zeros(f, m, entry, s, &found[k]) && !take_joined(f, m, s, &found[k]))
             TRY(hf_folder_find(f, s->tensor[k], &found[k]));
-        TRY(check(f->arena, &found[k], s, s->tensor[k], is_table ? m->rows_beyond : 0));
+        TRY(check(f->arena, &found[k], s, s->tensor[k], is_table ? m->rows_beyond : 0, counts));
+        if (counts && !dtype_is_float(found[k].tensor->dtype)) take_counts(f, &found[k]);
         const Dtype t = found[k].tensor->dtype, first = found[0].tensor->dtype;
         if (t != first)
             return error_new("%s: %s is of type %s, but %s of type %s", hf_file_path(found[k].file),

@@ -23,10 +23,10 @@ static Error *read_parameters(Arena *a, ParamStore *s, Dtype dtype, NamedTensor 
         if (x->kind != VALUE_PARAM || parameter_is_adapter(x->name)) continue;
         TRY(store_numbers(s, x, true, a, &view));
         Tensor t = view;
-        t.dtype = dtype;
-        if (dtype != view.dtype) {
+        t.dtype = x->init.kind == INIT_CHOICES ? I64 : dtype; /* what chooses is a whole number */
+        if (t.dtype != view.dtype) {
             t.data = arena_alloc(a, tensor_bytes(&t));
-            dtype_convert(dtype, t.data, view.dtype, view.data, tensor_count(&view));
+            dtype_convert(t.dtype, t.data, view.dtype, view.data, tensor_count(&view));
         }
         const bool is_average = str_starts(str_of(x->name), AVERAGE);
         list[(*n)++] = (NamedTensor){ x->name + (is_average ? strlen(AVERAGE) : 0), t };

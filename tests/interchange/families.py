@@ -41,6 +41,9 @@ AUDIO = dict(d_model=16, encoder_layers=1, encoder_attention_heads=2, encoder_ff
 LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=16)
 ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=24, routed_scaling_factor=1.5, n_group=4, topk_group=2)
 # many heads, so that no score is 0 for all of them
+DEEPSEEK_V4 = dict(vocab_size=VOCABULARY, hidden_size=64, moe_intermediate_size=32, num_hidden_layers=3, num_attention_heads=4, head_dim=16, q_lora_rank=24, n_routed_experts=6, num_experts_per_tok=2, max_position_embeddings=SIZE, bos_token_id=None, eos_token_id=None, pad_token_id=None, partial_rotary_factor=0.25,
+    layer_types=["sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention"], compress_rates={"compressed_sparse_attention": 4, "heavily_compressed_attention": 8}, mlp_layer_types=["hash_moe", "moe", "moe"], sliding_window=12, o_groups=2,
+    o_lora_rank=10, index_n_heads=16, index_head_dim=12, index_topk=4, hc_mult=4)
 INDEXER = dict(q_lora_rank=20, index_n_heads=16, index_head_dim=12, index_topk=24)
 # keys are wide here: where the product of a query and a key is nearly 0, the norm behind makes its rounding large, in transformers as well
 LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=16, linear_value_head_dim=20)
@@ -152,6 +155,9 @@ FAMILIES = {
     "deepseek_v3": ("DeepseekV3", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=1, norm_topk_prob=True, attention_bias=True)),
     "deepseek_v3_yarn": ("DeepseekV3", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=1, norm_topk_prob=True) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "deepseek_v4": ("DeepseekV4", DEEPSEEK_V4),
+    "deepseek_v4_yarn": ("DeepseekV4", DEEPSEEK_V4 | dict(num_hidden_layers=4, layer_types=None, compress_rates={"compressed_sparse_attention": 6, "heavily_compressed_attention": 5}, partial_rotary_factor=0.5, mlp_layer_types=["moe", "hash_moe", "moe", "moe"],
+        hc_mult=3, hc_sinkhorn_iters=3, index_topk=1, scoring_func="sigmoid", swiglu_limit=0.5, rope_parameters=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=64, beta_fast=32.0, beta_slow=1.0))),
     "deepseek_v32": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(first_k_dense_replace=1)),
     "deepseek_v32_yarn": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True, norm_topk_prob=False) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),

@@ -13,7 +13,7 @@ import argparse, json, pathlib, pickle, random, struct, subprocess, sys, tempfil
 # What a drawn model or layout may be refused for; any other end is a failure.
 REFUSALS = ("do not divide", "stages", "cannot be cut into", "needs at least", "allowed are divisors", "hides the transfers", "asks for others", "needs residual",
             "model.qk_clip: ", "leaves all parameters with decay", "take all of its parameters",
-            "can be continued up to")
+            "can be continued up to", "is whole on every rank of a sequence")
 LETTERS = [chr(c) for c in range(33, 127)]
 SEQUENCE, SAMPLES, STEPS, SECONDS, NEAR = 32, 8, 4, 300, 5e-4
 # Of norms, step by step, where numbers are rounded to few bits: now and then to a neighbour. Losses are nearer.
@@ -21,7 +21,7 @@ NEAR_ROUNDED, LOSSES = (5e-3, 2e-2, 0.3, 0.5), 0.04
 
 
 def draw_mixer(r, model):
-    kind = r.choice(["attention"] * 4 + ["linear", "space", "selective", "recurrent", "conv", "both", "single", "latent"])
+    kind = r.choice(["attention"] * 4 + ["linear", "space", "selective", "recurrent", "conv", "both", "single", "latent", "joint"])
     layers = [{"count": 1}]
     if kind == "linear":
         keys = r.choice([2, 4])
@@ -54,6 +54,14 @@ def draw_mixer(r, model):
         if model["latent"]["query_rank"] and r.random() < 0.6:
             model |= dict(sparse_attention=dict(heads=2, width=r.choice([4, 12]), top_k=r.choice([5, 40]), index_loss=r.choice([0.0, 0.5])), attention_cap=0.0, attention_sinks=False, alibi=0.0, alibi_scale=0.0)
             layers = r.choice([layers, [{}, {"shared_index": "multi_token" not in model}]])
+    elif kind == "joint":
+        groups, rank = r.choice([(0, 0), (2, 6), (model["n_head_q"], 4)]), r.choice([0, 20])
+        model |= dict(n_head_kv=1, qk_norm="none", qkv_bias=False, qkv_clip=0.0, attention_cap=0.0, alibi=0.0, alibi_scale=0.0, rope={"base": 1000.0},
+                      joint_attention=dict(query_rank=rank, output_groups=groups[0], output_rank=groups[1]))
+        layers = [{"window": r.choice([4, 12]), "compress": r.choice([2, 3, 8]), "overlaps": r.random() < 0.5} for _ in range(r.choice([1, 2]))]
+        if rank and r.random() < 0.6:
+            layers[0]["selects"] = True
+            model["sparse_attention"] = dict(heads=16, width=r.choice([8, 12]), top_k=r.choice([2, 40]), index_loss=r.choice([0.0, 0.5]))
     if r.random() < 0.2 and kind == "attention":
         layers = [{"head_width": r.choice([8, 12]), "n_head_kv": r.choice([model["n_head_kv"], model["n_head_q"]]), "keys_as_values": r.random() < 0.5}, {}]
         if r.random() < 0.5:
@@ -99,7 +107,7 @@ def draw_rope(r, model, layers):
         rope |= dict(width=4, proportional=kind in ("none", "linear") and r.random() < 0.5)
     if kind == "longrope":
         rope |= {key: [r.uniform(1.0, 4.0) for _ in range(turning // 2)] for key in ("short_factors", "long_factors")}
-    if r.random() < 0.15:
+    if r.random() < 0.15 and "joint_attention" not in model:
         rope |= dict(growth=0.5, growth_offset=r.choice([0, 1]), original=5 if kind == "none" else rope["original"])
     return rope
 
@@ -203,9 +211,9 @@ def draw_rest(r, model):
             layer["window"] = r.choice([4, 12])
         if feeds and "ffn_hidden" not in layer and r.random() < 0.15:
             layer["ffn_hidden"] = 72
-    if r.random() < 0.2:
+    if r.random() < 0.2 and "joint_attention" not in model:
         model["document_key"] = "documents"
-    others = ("mixture", "latent", "linear_attention", "gated_recurrence", "state_space", "selective_scan", "short_conv", "per_layer_embedding")
+    others = ("mixture", "latent", "joint_attention", "hyper_connections", "linear_attention", "gated_recurrence", "state_space", "selective_scan", "short_conv", "per_layer_embedding")
     if not any(key in model for key in others) and r.random() < 0.1:
         model["linear"] = "ternary"
         model.pop("alternating_updates", None)

@@ -180,6 +180,17 @@ static const char *const families[] = {
     LATENT ROUTED "\"model_type\": \"deepseek_v32\", \"q_lora_rank\": 6, \"v_head_dim\": 6, "
                   "\"first_k_dense_replace\": 1, \"index_n_heads\": 5, \"index_head_dim\": 4, "
                   "\"index_topk\": 3",
+    SIZES
+    "\"model_type\": \"deepseek_v4\", \"num_key_value_heads\": 1, \"head_dim\": 8, "
+    "\"partial_rotary_factor\": 0.5, \"q_lora_rank\": 6, \"o_groups\": 2, \"o_lora_rank\": 5, "
+    "\"n_routed_experts\": 6, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+    "\"index_n_heads\": 5, \"index_head_dim\": 6, \"index_topk\": 2, \"sliding_window\": 6, "
+    "\"compress_rates\": {\"compressed_sparse_attention\": 4, \"heavily_compressed_attention\": "
+    "7}, \"layer_types\": [\"compressed_sparse_attention\", \"heavily_compressed_attention\", "
+    "\"sliding_attention\", \"compressed_sparse_attention\"], \"mlp_layer_types\": [\"hash_moe\", "
+    "\"moe\", \"hash_moe\", \"moe\"], \"hc_mult\": 3, \"hc_sinkhorn_iters\": 3, \"swiglu_limit\": "
+    "0.5, \"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 4.0, "
+    "\"original_max_position_embeddings\": 8}",
     LATENT ROUTED "\"model_type\": \"glm_moe_dsa\", \"q_lora_rank\": 6, \"v_head_dim\": 6, "
                   "\"first_k_dense_replace\": 1, \"index_n_heads\": 5, \"index_head_dim\": 4, "
                   "\"index_topk\": 3, \"index_topk_pattern\": \"FSFS\"",

@@ -164,9 +164,13 @@ const char *hf_members(Arena *a, const HfFamily *f)
         "\"moe_shared_expert_intermediate_size\": 7, "
         "\"shared_intermediate_size\": 7, \"num_kv_shared_layers\": 0, "
         "\"attn_config\": {\"clip_qkv\": 9.0, \"kv_n_heads\": 2}, \"enable_moe_block\": true, "
-        "\"top_k_experts\": 2, \"rope_scaling\": {}, \"n_group\": 1, \"topk_group\": 1, "
+        "\"o_groups\": 2, \"o_lora_rank\": 3, \"compress_ratios\": [4, 128], \"hc_mult\": 2, "
+        "\"num_hash_layers\": 1, \"top_k_experts\": 2, \"rope_scaling\": {}, \"n_group\": 1, "
+        "\"topk_group\": 1, "
         "\"attention_types\": [[[\"global\", \"local\"], 1]]";
-    const int key_heads = f->dialect == &hf_mimo_v2 ? 1 : 2; /* layers with a window have twice */
+    const bool has_one = f->dialect == &hf_mimo_v2 || /* layers with a window have twice */
+                         f->dialect == &hf_deepseek_v4;
+    const int key_heads = has_one ? 1 : 2;
     const bool is_longcat = f->dialect == &hf_longcat_flash;
     return arena_printf(
         a,

@@ -744,6 +744,25 @@ static const Pair pairs[] = {
       "rope: {}, layers: [{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, "
       "hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, n_groups: 4, top_groups: 2, "
       "balance_rate: 0.001}" },
+    { "\"model_type\": \"deepseek_v4\", \"vocab_size\": 16, \"hidden_size\": 8, "
+      "\"moe_intermediate_size\": 6, \"num_hidden_layers\": 4, \"num_attention_heads\": 4, "
+      "\"num_key_value_heads\": 1, \"head_dim\": 4, \"q_lora_rank\": 5, \"o_groups\": 2, "
+      "\"o_lora_rank\": 3, \"qk_rope_head_dim\": 2, \"index_n_heads\": 3, \"index_head_dim\": 6, "
+      "\"index_topk\": 7, \"n_routed_experts\": 8, \"num_experts_per_tok\": 2, "
+      "\"max_position_embeddings\": 32, \"compress_ratios\": [0, 128, 4, 128], "
+      "\"compress_rate_hca\": 8, \"num_hash_layers\": 1, \"router_aux_loss_coef\": 0.0, "
+      "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4.0, "
+      "\"original_max_position_embeddings\": 8}",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 4, n_head_kv: 1, head_width: 4, norm: {eps: 1e-6}, "
+      "attention_sinks: true, gate_bound: 10.0, rope: {base: 160000.0, kind: yarn, factor: 4.0, "
+      "original: 8, attention: 1.0, width: 2}, joint_attention: {query_rank: 5, output_groups: 2, "
+      "output_rank: 3}, sparse_attention: {heads: 3, width: 6, top_k: 7}, hyper_connections: {}, "
+      "layers: [{window: 128, rope: {width: 2}, sparse: true, by_id: true}, {window: 128, "
+      "compress: 8, sparse: true}, {window: 128, compress: 4, overlaps: true, selects: true, "
+      "sparse: true}, {window: 128, compress: 8, sparse: true}], mixture: {score: sqrt_softplus, "
+      "n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, sum_eps: 1e-20, factor: 1.5, "
+      "balance_rate: 0.001}" },
     { LATENT "\"model_type\": \"glm_moe_dsa\", \"q_lora_rank\": 5, \"index_topk_freq\": 2, "
              "\"first_k_dense_replace\": 2, \"indexer_rope_interleave\": true",
       LATENT_SETTINGS

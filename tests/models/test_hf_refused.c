@@ -193,6 +193,40 @@ TEST(selective_state_spaces_that_cannot_be_are_refused_by_option)
     arena_free(a);
 }
 
+TEST(what_deepseek_v4_cannot_be_is_refused_by_option)
+{
+    static const char base[] =
+        "\"model_type\": \"deepseek_v4\", \"vocab_size\": 16, \"hidden_size\": 8, "
+        "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"head_dim\": 64, ";
+    static const struct {
+        const char *more, *part;
+    } row[] = {
+        { "\"num_key_value_heads\": 2", "num_key_value_heads: 2 is not known" },
+        { "\"mlp_bias\": true", "mlp_bias: true is not known; only false is" },
+        { "\"n_shared_experts\": 2", "n_shared_experts: 2 is not known" },
+        { "\"scoring_func\": \"softmax\"", "known are sqrtsoftplus and sigmoid" },
+        { "\"hidden_act\": \"gelu\"", "only silu is, which the class bounds" },
+        { "\"o_groups\": 3", "it must divide num_attention_heads" },
+        { "\"qk_rope_head_dim\": 3", "features turn in pairs" },
+        { "\"layer_types\": [\"full_attention\"]",
+          "each layer is of type sliding_attention, compressed_sparse_attention" },
+        { "\"compress_ratios\": [0, 8]", "each layer has 0, 4 or 128" },
+        { "\"compress_rates\": {\"heavily_compressed_attention\": 1}",
+          "has a whole number of at least 2" },
+        { "\"mlp_layer_types\": [\"dense\"]", "each layer is hash_moe or moe" },
+        { "\"compress_ratios\": [4, 4], \"index_head_dim\": 1", "not below what turns of a head" },
+        { "\"sliding_window\": null", "only positive integers are" },
+    };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        hf_refuses(a, base,
+                   arena_printf(a, "%s%s",
+                                strstr(row[i].more, "o_groups") ? "" : "\"o_groups\": 2, ",
+                                row[i].more),
+                   row[i].part);
+    arena_free(a);
+}
+
 TEST(short_convolutions_that_cannot_be_are_refused_by_option)
 {
     static const struct {

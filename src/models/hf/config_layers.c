@@ -177,7 +177,8 @@ static Error *read_bases(const HfReading *r, DecoderLayer *layer)
 /* A type of layer that has no rope in rope_parameters. */
 static Error *check_ropes(const HfReading *r, const DecoderLayer *layer)
 {
-    for (int64_t i = 0; r->family->ropes_by_type && i < r->d->n_layer; i++)
+    const bool reads_own = r->family->dialect && r->family->dialect->own_ropes;
+    for (int64_t i = 0; r->family->ropes_by_type && !reads_own && i < r->d->n_layer; i++)
         if (layer[i].n_rope && !(layer[i].rope->base > 0))
             return hf_unknown(r, "rope_parameters",
                               "each type of layer needs an object in it, full_attention and "

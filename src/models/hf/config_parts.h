@@ -186,6 +186,10 @@ Error *hf_read_moe(HfReading *r);
 Error *hf_read_packing(const HfReading *r, HfPacking *out);
 /* config_rope.c: how positions turn in layers that see all, and in those with a window. */
 Error *hf_read_ropes(const HfReading *r, RopeScaling *full, RopeScaling *local);
+/* One set of parameters, with the base and the share of a head that turns where it is silent; `p`
+ * may be NULL. */
+Error *hf_read_rope(const HfReading *r, const Yaml *p, double theta, double share,
+                    RopeScaling *out);
 /* What a type of layer has where rope_parameters are silent: the base, and the share of a head that
  * turns by the frequencies of whole ones; 0: all of it turns. */
 typedef struct HfTypedRope {

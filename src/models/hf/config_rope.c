@@ -168,6 +168,11 @@ static Error *read_rope(const HfReading *r, const Yaml *p, double theta, double 
     return NULL;
 }
 
+Error *hf_read_rope(const HfReading *r, const Yaml *p, double theta, double share, RopeScaling *out)
+{
+    return read_rope(r, p, theta, share, out);
+}
+
 /* Scores of latent attention grow with the length that its YaRN is for. */
 static void scale_scores(const HfReading *r, const Yaml *p, const RopeScaling *s)
 {

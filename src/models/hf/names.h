@@ -26,9 +26,12 @@ typedef enum HfLayout {
     HF_LATENT_KEYS, /* rows of one tensor: for each head what does not turn of its key, its value */
     HF_LATENT_VALUES,
     HF_LATENT_QUERIES, /* what turns of a head comes last */
-    HF_INDEX,          /* queries, keys and norms of an indexer, whose pairs lie side by side */
-    HF_PAIRED_HEADS,   /* the first heads of all pairs, then the second ones */
-    HF_GATED_QUERIES,  /* rows of one tensor: for each head its query, then gates of its features */
+    HF_TURNING_ROWS, /* heads, of queries, keys, windows or indexers, what turns of each comes last,
+                        side by side */
+    HF_TURNING_COLUMNS, /* likewise as columns */
+    HF_INDEX,           /* queries, keys and norms of an indexer, whose pairs lie side by side */
+    HF_PAIRED_HEADS,    /* the first heads of all pairs, then the second ones */
+    HF_GATED_QUERIES, /* rows of one tensor: for each head its query, then gates of its features */
     HF_FEATURE_GATES,
     HF_LINEAR_QUERIES, /* rows of one tensor: for each head of keys of linear attention its query,
                           its key, its values, their gates */
@@ -108,5 +111,5 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_kimi_names[], hf_olmo_hybrid_names[], hf_deepseek_v32_names[], hf_glm_moe_dsa_names[],
     hf_longcat_names[], hf_minimax_names[], hf_diffllama_names[], hf_laguna_names[],
     hf_gemma3n_names[], hf_recurrent_gemma_names[], hf_mistral4_names[], hf_openai_gpt_names[],
-    hf_aria_names[];
+    hf_aria_names[]hf_deepseek_v4_names[];
 #endif

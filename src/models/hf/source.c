@@ -231,6 +231,17 @@ static void place_latent(HfSource *s, const HfFamily *f, const Decoder *d, HfLay
     s->interleaved = f->interleaved;
 }
 
+/* Parts of joint attention, where positions turn some features. */
+static void place_turning(HfSource *s, const Decoder *d, const HfName *n, const DecoderLayer *layer)
+{
+    const bool of_index = strstr(n->ours, ".index_") != NULL;
+    if (!decoder_layer_turns(layer)) return;
+    s->head = s->head_stride = of_index ? d->sparse->width : d->head_width;
+    s->turning = layer->rope->width ? layer->rope->width : s->head;
+    s->turns_last = s->interleaved = true;
+    s->of_columns = n->layout == HF_TURNING_COLUMNS;
+}
+
 /* Weights [experts rows width] as they are, or as half of the rows of each expert. */
 static void place_stacked_rows(HfSource *s, HfLayout layout, const int64_t *size)
 {
@@ -350,9 +361,16 @@ int64_t hf_source_row(const HfSource *s, int64_t row)
     const int64_t head = s->head ? row / s->head : 0;
     const int64_t first = s->group ? head / s->group * s->group_stride : 0,
                   within = s->group ? head % s->group : head;
+    if (s->of_columns) return s->base + row * s->row_stride;
     if (s->head) row = first + within * s->head_stride + place_of(s, row % s->head);
     if (s->shard) row += row / s->shard * 2 * s->shard;
     return s->base + row * s->row_stride;
+}
+
+int64_t hf_source_column(const HfSource *s, int64_t column)
+{
+    if (s->of_columns) column += place_of(s, column % s->head) - column % s->head;
+    return column * s->column_stride;
 }
 
 int64_t hf_source_place(const HfSource *s, int64_t expert, int64_t row, int64_t *tensor)
@@ -394,9 +412,11 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
                 place_conv(out, n->layout);
             else if (n->layout >= HF_SPACE_GATES && n->layout <= HF_SPACE_STEPS)
                 place_space(out, d->linear, n->layout, strstr(n->ours, "_conv."));
+            else if (n->layout == HF_TURNING_ROWS || n->layout == HF_TURNING_COLUMNS)
+                place_turning(out, d, n, &d->layer[layer]);
             else if (d->latent)
                 place_latent(out, f, d, n->layout, out->size[1]);
-            else
+            else if (!d->joint)
                 place_heads(out, f, d, n, &d->layer[layer]);
             return NULL;
         }

@@ -45,6 +45,7 @@ typedef struct HfSource {
     int64_t shard;    /* of these rows, so many lie together, with as many of each of two others
                          behind; 0:    all */
     bool interleaved, turns_last;
+    bool of_columns;  /* columns are those of heads, not rows */
     bool turns_first; /* what turns of a head stands in front here, too, in two halves */
     bool swapped;     /* the second half of a head comes first */
 } HfSource;
@@ -54,6 +55,8 @@ typedef struct HfSource {
 int64_t hf_source_place(const HfSource *s, int64_t expert, int64_t row, int64_t *tensor);
 /* The element of the tensor that the row, one of its own, begins with. */
 int64_t hf_source_row(const HfSource *s, int64_t row);
+/* How far behind that a column lies. */
+int64_t hf_source_column(const HfSource *s, int64_t column);
 
 /* Of a model with the heads of `d`. An error when the family has no place for such a parameter. */
 Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *param, int n_dims,

@@ -63,6 +63,12 @@ static void put_rope(Text *t, const char *name, const RopeScaling *s, const HfFa
     text_free(&r);
 }
 
+void hf_put_rope(Text *t, const char *name, const RopeScaling *s, const HfFamily *f,
+                 const Decoder *d)
+{
+    put_rope(t, name, s, f, true, d);
+}
+
 /* A layer with a window, or NULL. */
 static const DecoderLayer *local_layer(const Decoder *d)
 {

@@ -15,6 +15,9 @@ void hf_put_moe(Text *t, const Decoder *d, const HfFamily *f);
 /* rope_parameters of layers with a window and of those without, as hf_read_typed_rope reads them.
  */
 void hf_put_typed_ropes(Text *t, const Decoder *d);
+/* A set of parameters as an object of that name, as hf_read_rope reads it. */
+void hf_put_rope(Text *t, const char *name, const RopeScaling *s, const HfFamily *f,
+                 const Decoder *d);
 /* Layers that read keys and values of others. */
 int64_t hf_shared_layers(const Decoder *d);
 /* Of them, what all classes have, by the names of this one for its sizes; eps is left out if it is
