@@ -21,7 +21,7 @@ NEAR_ROUNDED, LOSSES = (5e-3, 2e-2, 0.3, 0.5), 0.04
 
 
 def draw_mixer(r, model):
-    kind = r.choice(["attention"] * 4 + ["linear", "space", "selective", "recurrent", "conv", "both", "single", "latent"])
+    kind = r.choice(["attention"] * 4 + ["linear", "space", "selective", "recurrent", "conv", "both", "single", "latent", "joint"])
     layers = [{"count": 1}]
     if kind == "linear":
         keys = r.choice([2, 4])
@@ -54,6 +54,8 @@ def draw_mixer(r, model):
         if model["latent"]["query_rank"] and r.random() < 0.6:
             model |= dict(sparse_attention=dict(heads=2, width=r.choice([4, 12]), top_k=r.choice([5, 40]), index_loss=r.choice([0.0, 0.5])), attention_cap=0.0, attention_sinks=False, alibi=0.0, alibi_scale=0.0)
             layers = r.choice([layers, [{}, {"shared_index": "multi_token" not in model}]])
+    elif kind == "joint":
+        layers = draw_joint(r, model)
     if r.random() < 0.2 and kind == "attention":
         layers = [{"head_width": r.choice([8, 12]), "n_head_kv": r.choice([model["n_head_kv"], model["n_head_q"]]), "keys_as_values": r.random() < 0.5}, {}]
         if r.random() < 0.5:
@@ -86,6 +88,25 @@ def draw_mixer(r, model):
     return layers
 
 
+def draw_joint(r, model):
+    """Attention with one vector for key and value, and its layers: those that see windows of tokens, too, and others."""
+    groups = r.choice([0, 0, 1, 2, model["n_head_q"]])
+    model |= dict(n_head_kv=1, qk_norm="none", qkv_bias=False, qkv_clip=0.0, attention_cap=0.0, alibi=0.0, alibi_scale=0.0,
+                  joint_attention=dict(query_rank=r.choice([0, 12, 20]), output_groups=groups, output_rank=r.choice([4, 6]) if groups else 0))
+    layers = [{"window": r.choice([4, 6, 12])} if r.random() < 0.7 else {} for _ in range(r.choice([1, 2, 3]))]
+    for layer in layers:
+        if r.random() < 0.7:
+            layer |= dict(compress=r.choice([2, 3, 4, 8, 32, 40]), overlaps=r.random() < 0.5, selects=model["joint_attention"]["query_rank"] > 0 and r.random() < 0.5)
+        if r.random() < 0.3:
+            layer |= r.choice([dict(no_rope=True), dict(rope=dict(base=100.0, width=4))])
+    if any(layer.get("selects") for layer in layers):
+        model["sparse_attention"] = dict(heads=r.choice([1, 2, 3]), width=r.choice([8, 12]), top_k=r.choice([1, 2, 5, 40]), index_loss=r.choice([0.0, 0.5]))
+    if r.random() < 0.2:
+        layers.insert(r.randrange(len(layers) + 1), {"conv": True})
+        model["short_conv"] = dict(width=3)
+    return layers
+
+
 def draw_rope(r, model, layers):
     """How positions turn: frequencies of each kind, of a part of each head."""
     turning = model["latent"]["rope_width"] if "latent" in model else model["head_width"]
@@ -99,7 +120,7 @@ def draw_rope(r, model, layers):
         rope |= dict(width=4, proportional=kind in ("none", "linear") and r.random() < 0.5)
     if kind == "longrope":
         rope |= {key: [r.uniform(1.0, 4.0) for _ in range(turning // 2)] for key in ("short_factors", "long_factors")}
-    if r.random() < 0.15:
+    if "joint_attention" not in model and r.random() < 0.15:
         rope |= dict(growth=0.5, growth_offset=r.choice([0, 1]), original=5 if kind == "none" else rope["original"])
     return rope
 
@@ -136,7 +157,7 @@ def draw_factors(r, model, layers):
     keys += ["gates", "values", "keys", "queries", "steps"] if "state_space" in model else []
     if model["gated"] and any(not layer.get("no_ffn") and (not layer.get("sparse") or layer.get("shortcut")) for layer in layers):
         keys.append("ffn_gate")
-    if model["residual"] in ("serial", "normed"):
+    if model["residual"] in ("serial", "normed") and "hyper_connections" not in model:
         keys += ["attention_stream"] if attends else []
         keys += ["linear_stream"] if any(layer.get("linear") for layer in layers) else []
     if r.random() < 0.3:
@@ -199,13 +220,13 @@ def draw_rest(r, model):
     for layer in layers:
         attends = not (layer.get("linear") or layer.get("conv") or layer.get("no_mixer"))
         feeds = not layer.get("no_ffn") and (not layer.get("sparse") or layer.get("shortcut") or model["mixture"].get("beside_ffn"))
-        if attends and "sparse_attention" not in model and not any("window" in x or x.get("shared_kv") for x in layers) and r.random() < 0.15:
+        if attends and ("sparse_attention" not in model or "joint_attention" in model) and not any("window" in x or x.get("shared_kv") for x in layers) and r.random() < 0.15:
             layer["window"] = r.choice([4, 12])
         if feeds and "ffn_hidden" not in layer and r.random() < 0.15:
             layer["ffn_hidden"] = 72
-    if r.random() < 0.2:
+    if r.random() < 0.2 and not any(layer.get("compress") for layer in layers):
         model["document_key"] = "documents"
-    others = ("mixture", "latent", "linear_attention", "gated_recurrence", "state_space", "selective_scan", "short_conv", "per_layer_embedding")
+    others = ("mixture", "latent", "joint_attention", "hyper_connections", "linear_attention", "gated_recurrence", "state_space", "selective_scan", "short_conv", "per_layer_embedding")
     if not any(key in model for key in others) and r.random() < 0.1:
         model["linear"] = "ternary"
         model.pop("alternating_updates", None)
@@ -263,9 +284,10 @@ def draw_model(r):
                 layer["by_id"] = True
         period = [layer for layer in layers for _ in range(layer.get("count", 1))]
         for layer in layers:  # the last block has none behind it
-            if model["residual"] == "serial" and "beside_ffn" not in model["mixture"] and layer is not period[(model["n_layer"] - 1) % len(period)]:
+            if model["residual"] == "serial" and "beside_ffn" not in model["mixture"] and "hyper_connections" not in model and layer is not period[(model["n_layer"] - 1) % len(period)]:
                 layer["shortcut"] = layer.get("sparse", False) and r.random() < 0.5
     if model["residual"] == "serial" and "beside_ffn" not in model.get("mixture", {}) and not any("shortcut" in layer for layer in layers) and r.random() < 0.1:
+        model.pop("hyper_connections", None)
         model |= dict(residual="normed", multipliers=dict(ffn_stream=0.5, ffn_out=1.5))
     if model.get("linear_attention", {}).get("conv_width") == 0:
         model["norm"]["eps"] = 1e-3  # what heads give may be next to nothing, and a norm of that makes much of rounding
@@ -277,7 +299,7 @@ def draw_model(r):
 def draw_wrapper(r, model):
     """What stands around the model: a variant and its settings, or None."""
     attends = any(not (layer.get("linear") or layer.get("conv") or layer.get("no_mixer")) for layer in model["layers"])
-    plain = model["qk_norm"] == "none" and not any(key in model for key in ("differential", "sparse_attention", "linear")) and not model["qkv_clip"]
+    plain = model["qk_norm"] == "none" and not any(key in model for key in ("differential", "joint_attention", "sparse_attention", "linear")) and not model["qkv_clip"]
     clips = attends and plain and not any(layer.get("shared_kv") for layer in model["layers"])
     return r.choice([("averaged", dict(decay=0.5)), ("lora", dict(rank=4, also_trained=["@norms"] if model["norm"].get("weight", True) else [])), ("frozen", dict(parameters=["@embeddings", "transformer.h.0.*"])),
                      ("qk_clip", dict(threshold=0.01)) if clips else None])
