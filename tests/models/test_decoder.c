@@ -1,6 +1,7 @@
 /* test_decoder.c - what model.decoder's settings build, and which are refused. */
 #include "graph/op.h"
 #include "models/decoder_model.h"
+#include "models/decoder_run.h"
 #include "ops/attention.h"
 #include "ops/elementwise.h"
 #include "ops/op_run.h"
@@ -813,6 +814,48 @@ TEST(sparse_attention_needs_a_vector_of_queries_and_plain_scores)
                                        row[i][0], row[i][1]),
                           &m),
             row[i][2]);
+    arena_free(a);
+}
+
+/* Heads are 4 wide: of queries and keys of an indexer, which are 6 wide, the first two pairs turn,
+ * as those of a head do, whether or not `width` of rope says so. */
+TEST(as_much_of_an_indexer_of_windows_turns_as_of_a_head)
+{
+    static const char *const rope[] = {
+        "{base: 100.0}",
+        "{base: 100.0, width: 4}",
+        "{base: 100.0, kind: longrope, factor: 2.0, original: 2, short_factors: [1.0, 2.0], "
+        "long_factors: [3.0, 4.0]}",
+    };
+    enum { HEAD = 4, INDEX = 6, TOKENS = 4 };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof rope / sizeof *rope; i++) {
+        const OpRun *run = decoder_run(
+            a,
+            arena_printf(a,
+                         DECODER_SETTINGS
+                         "joint_attention: {query_rank: 4}, sparse_attention: {heads: 1, width: 6, "
+                         "top_k: 2}, rope: %s, layers: [{window: 2, compress: 2, selects: true}]",
+                         rope[i]),
+            TOKENS);
+        const Tensor *head = NULL, *index = NULL;
+        for (int64_t k = 0; k < run->graph->n_nodes; k++) {
+            const Node *n = run->graph->node[k];
+            const Tensor *made = &run->tensor[n->out[0]->id];
+            if (strncmp(n->op->name, "rope_", 5) || !strstr(n->op->name, "table")) continue;
+            if (made->size[1] == HEAD) head = made;
+            if (made->size[1] == INDEX) index = made;
+        }
+        assert_true(head && index);
+        for (int64_t t = 0; t < TOKENS; t++) {
+            for (int64_t part = 0; part < 2; part++)
+                for (int64_t j = 0; j < HEAD / 2; j++)
+                    assert_close(op_get(index, t * INDEX + part * INDEX / 2 + j),
+                                 op_get(head, t * HEAD + part * HEAD / 2 + j), 1e-6);
+            assert_close(op_get(index, t * INDEX + INDEX / 2 - 1), 1, 0);
+            assert_close(op_get(index, t * INDEX + INDEX - 1), 0, 0);
+        }
+    }
     arena_free(a);
 }
 
