@@ -5,7 +5,7 @@ usage: random_meshes.py PROGRAM [SEED|FIRST-LAST] [--show]     run by `make chec
 Each seed draws the options of a `model.decoder`, what is wrapped around it, an optimizer, a mesh with its layout, and a second mesh. Four steps
 of one rank give losses, norms of gradients and losses of evaluations; the mesh must give the same, and so must four steps of which the last two go
 on on the second mesh. Ranks along tp and pp answer prompts as one rank does. A refusal that names what cannot be (REFUSALS) is counted; a crash, a
-hang or other numbers are failures. Of these some are no fault: two experts of nearly the same score for a token, where rounding chooses, which one
+hang or other numbers are failures. Of these some are no fault: two experts (or windows) of nearly the same score for a token, where rounding chooses, which one
 rank does in another way with MODALITIES_CPU=scalar, or another accumulation. Needs Python alone.
 """
 import argparse, json, pathlib, pickle, random, struct, subprocess, sys, tempfile
