@@ -31,11 +31,13 @@ Value *decoder_rotary_table(Build *b, const RopeScaling *s, int64_t width, bool 
         graph_fail(b->g, error_new("rope scaling dynamic changes all positions as a text grows, so "
                                    "texts can be continued up to %lld tokens, not %lld",
                                    (long long)s->original, (long long)b->f->cache_length));
-    RopeScaling of_keys = *s;
-    of_keys.growth = 0;
-    Value *v = s->kind == ROPE_PLAIN && !grows && (!s->width || s->width == width)
+    RopeScaling own = *s;
+    if (!grows) own.growth = 0;
+    /* of an indexer's wider queries and keys as many features turn as of those of attention */
+    if (b->d->joint && !s->width) own.width = b->d->head_width;
+    Value *v = s->kind == ROPE_PLAIN && !grows && (!own.width || own.width == width)
                    ? rope_table(b->g, F32, n, width, s->base, rounded)
-                   : rope_scaled_table(b->g, F32, n, width, grows ? s : &of_keys, rounded);
+                   : rope_scaled_table(b->g, F32, n, width, &own, rounded);
     b->table = arena_grow(b->g->arena, b->table, b->n_tables, &b->cap_tables, sizeof *b->table);
     b->table[b->n_tables++] = (Table){ s, width, grows, v };
     return v;

@@ -176,7 +176,10 @@ static Error *check_joint(const DecoderSettings *s)
         return error_new("joint_attention: all heads share one key; n_head_kv %lld must be 1",
                          (long long)s->n_head_kv);
     if (!j->output_groups != !j->output_rank)
-        return error_new("joint_attention: output_groups and output_rank need each other");
+        return error_new(
+            "joint_attention: output_groups %lld and output_rank %lld need each other; "
+            "both are at least 1, or both 0",
+            (long long)j->output_groups, (long long)j->output_rank);
     if (j->output_groups && s->n_head_q % j->output_groups)
         return error_new("joint_attention: output_groups %lld does not divide n_head_q %lld",
                          (long long)j->output_groups, (long long)s->n_head_q);
@@ -204,15 +207,16 @@ static Error *check_windows(const DecoderSettings *s)
             : is_joint && r && r->growth != 0
                 ? "joint_attention turns values, too, so that rope must be without growth"
             : !x->compress && (x->overlaps || x->selects) ? "overlaps and selects need compress"
-            : x->compress == 1 ? "compress: a window has at least 2 tokens"
+            : x->compress == 1 ? "compress 1: a window has at least 2 tokens; 0: there are none"
             : x->compress && s->document_key
                 ? "compress: windows do not end where documents do; document_key must be null"
             : x->selects && !index ? "selects needs sparse_attention, whose indexer does"
-            : x->selects && (index->width % 2 || index->width < turning_of(s, x))
-                ? "selects: width of sparse_attention must be an even number, and not below the "
-                  "features of a head that turn"
-                : NULL;
+                                   : NULL;
         if (wrong) return error_new("layers.%lld: %s", (long long)i, wrong);
+        if (x->selects && (index->width % 2 || index->width < turning_of(s, x)))
+            return error_new("layers.%lld: selects: width %lld of sparse_attention must be an even "
+                             "number, and at least %lld, the features of a head that turn",
+                             (long long)i, (long long)index->width, (long long)turning_of(s, x));
         selects |= x->selects;
     }
     if (s->joint_attention && s->sparse_attention && !selects)

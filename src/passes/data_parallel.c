@@ -203,8 +203,7 @@ static Error *run(Graph *g, const Mesh *mesh, const void *settings)
 {
     Work w = { .g = g, .mesh = mesh, .s = settings };
     if (w.s->stage > ZERO_NONE) w.axes = mesh_shard_axes(mesh);
-    Reductions *r;
-    TRY(reductions_find(g, mesh, w.s, w.axes, &r));
+    Reductions *r = reductions_find(g, mesh, w.s, w.axes);
     w.old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);
     w.n_old = g->n_nodes;
     if (w.axes) {

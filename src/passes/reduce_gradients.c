@@ -42,27 +42,51 @@ static bool is_by_unit(const Reductions *r)
     return r->axes && r->s->stage > ZERO_STATES;
 }
 
-Error *reductions_find(Graph *g, const Mesh *mesh, const DataParallel *s, unsigned axes,
-                       Reductions **out)
+/* Axes over which ranks sum what each has of a parameter's gradient: those of its own sums, and of
+ * ranks that share a sequence and its rows. */
+static unsigned summed_axes(const Value *param, unsigned axes)
 {
-    Reductions *r = *out = NEW(g->arena, Reductions);
-    const unsigned sequence = axes & 1u << MESH_CP;
+    return param->grad->partial | (home_axes(param, axes) & 1u << MESH_CP);
+}
+
+/* What every rank of a sequence has whole, such as the gradient of what windows of all of its
+ * tokens add, each of them gives an equal part of, where their sum is to come. `summed` by value.
+ */
+static void share_whole(Graph *g, const Mesh *mesh, const unsigned *summed)
+{
+    const int64_t n_old = g->n_nodes;
+    Node **old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)n_old);
+    g->n_nodes = 0;
+    for (int64_t i = 0; i < n_old; i++) {
+        Node *n = old[i];
+        if (n->op == &op_accumulate && summed[n->out[0]->id] & ~n->in[0]->partial & 1u << MESH_CP) {
+            g->phase = n->phase;
+            g->block = n->block;
+            g->stage = n->stage;
+            n->in[0] = scale(graph_from(g, HERE), n->in[0], 1 / (double)mesh->size[MESH_CP]);
+        }
+        graph_keep(g, n);
+    }
+}
+
+Reductions *reductions_find(Graph *g, const Mesh *mesh, const DataParallel *s, unsigned axes)
+{
+    Reductions *r = NEW(g->arena, Reductions);
     *r = (Reductions){ .g = g, .s = s, .axes = axes };
     r->param = NEW_N(g->arena, Value *, g->n_values);
     r->rest = NEW_N(g->arena, unsigned, g->n_values);
     r->home_of = NEW_N(g->arena, unsigned, g->n_values);
+    unsigned *summed = NEW_N(g->arena, unsigned, g->n_values);
     for (int64_t i = 0; i < g->n_values; i++) {
         Value *v = g->value[i];
         if (v->kind != VALUE_PARAM || v->n_dims == 0 || !v->grad) continue;
-        if (sequence & ~v->grad->partial)
-            return error_new("the gradient of %s is whole on every rank of a sequence (cp), so "
-                             "these cannot share it (FSDP)",
-                             v->name);
+        summed[v->grad->id] = summed_axes(v, axes);
         r->home_of[r->n] = home_axes(v, axes);
         r->rest[r->n] = (v->grad->partial | home_axes(v, mesh_data_axes(mesh))) & ~axes;
         r->param[r->n++] = v;
     }
-    return NULL;
+    share_whole(g, mesh, summed);
+    return r;
 }
 
 /* The nodes to come run once per step, with the last backward pass of a stage. */

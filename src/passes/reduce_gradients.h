@@ -10,10 +10,10 @@
 
 typedef struct Reductions Reductions;
 
-/* What is outstanding, while parameters are still whole; `axes` are those of homes. An error where
- * ranks that share a sequence would each have the whole of a gradient, since they sum parts. */
-Error *reductions_find(Graph *g, const Mesh *mesh, const DataParallel *s, unsigned axes,
-                       Reductions **out);
+/* What is outstanding, while parameters are still whole; `axes` are those of homes. Where ranks
+ * that share a sequence each have the whole of what is added to a gradient, they add equal parts of
+ * it, since they sum parts. */
+Reductions *reductions_find(Graph *g, const Mesh *mesh, const DataParallel *s, unsigned axes);
 /* Adds the nodes; parameters have their homes. */
 void reductions_add(Reductions *r);
 #endif

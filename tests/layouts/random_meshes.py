@@ -5,7 +5,7 @@ usage: random_meshes.py PROGRAM [SEED|FIRST-LAST] [--show]     run by `make chec
 Each seed draws the options of a `model.decoder`, what is wrapped around it, an optimizer, a mesh with its layout, and a second mesh. Four steps
 of one rank give losses, norms of gradients and losses of evaluations; the mesh must give the same, and so must four steps of which the last two go
 on on the second mesh. Ranks along tp and pp answer prompts as one rank does. A refusal that names what cannot be (REFUSALS) is counted; a crash, a
-hang or other numbers are failures. Of these some are no fault: two experts of nearly the same score for a token, where rounding chooses, which one
+hang or other numbers are failures. Of these some are no fault: two experts (or windows) of nearly the same score for a token, where rounding chooses, which one
 rank does in another way with MODALITIES_CPU=scalar, or another accumulation. Needs Python alone.
 """
 import argparse, json, pathlib, pickle, random, struct, subprocess, sys, tempfile
@@ -55,13 +55,7 @@ def draw_mixer(r, model):
             model |= dict(sparse_attention=dict(heads=2, width=r.choice([4, 12]), top_k=r.choice([5, 40]), index_loss=r.choice([0.0, 0.5])), attention_cap=0.0, attention_sinks=False, alibi=0.0, alibi_scale=0.0)
             layers = r.choice([layers, [{}, {"shared_index": "multi_token" not in model}]])
     elif kind == "joint":
-        groups, rank = r.choice([(0, 0), (2, 6), (model["n_head_q"], 4)]), r.choice([0, 20])
-        model |= dict(n_head_kv=1, qk_norm="none", qkv_bias=False, qkv_clip=0.0, attention_cap=0.0, alibi=0.0, alibi_scale=0.0, rope={"base": 1000.0},
-                      joint_attention=dict(query_rank=rank, output_groups=groups[0], output_rank=groups[1]))
-        layers = [{"window": r.choice([4, 12]), "compress": r.choice([2, 3, 8]), "overlaps": r.random() < 0.5} for _ in range(r.choice([1, 2]))]
-        if rank and r.random() < 0.6:
-            layers[0]["selects"] = True
-            model["sparse_attention"] = dict(heads=16, width=r.choice([8, 12]), top_k=r.choice([2, 40]), index_loss=r.choice([0.0, 0.5]))
+        layers = draw_joint(r, model)
     if r.random() < 0.2 and kind == "attention":
         layers = [{"head_width": r.choice([8, 12]), "n_head_kv": r.choice([model["n_head_kv"], model["n_head_q"]]), "keys_as_values": r.random() < 0.5}, {}]
         if r.random() < 0.5:
@@ -94,6 +88,25 @@ def draw_mixer(r, model):
     return layers
 
 
+def draw_joint(r, model):
+    """Attention with one vector for key and value, and its layers: those that see windows of tokens, too, and others."""
+    groups = r.choice([0, 0, 1, 2, model["n_head_q"]])
+    model |= dict(n_head_kv=1, qk_norm="none", qkv_bias=False, qkv_clip=0.0, attention_cap=0.0, alibi=0.0, alibi_scale=0.0,
+                  joint_attention=dict(query_rank=r.choice([0, 12, 20]), output_groups=groups, output_rank=r.choice([4, 6]) if groups else 0))
+    layers = [{"window": r.choice([4, 6, 12])} if r.random() < 0.7 else {} for _ in range(r.choice([1, 2, 3]))]
+    for layer in layers:
+        if r.random() < 0.7:
+            layer |= dict(compress=r.choice([2, 3, 4, 8, 32, 40]), overlaps=r.random() < 0.5, selects=model["joint_attention"]["query_rank"] > 0 and r.random() < 0.5)
+        if r.random() < 0.3:
+            layer |= r.choice([dict(no_rope=True), dict(rope=dict(base=100.0, width=4))])
+    if any(layer.get("selects") for layer in layers):
+        model["sparse_attention"] = dict(heads=r.choice([1, 2, 3]), width=r.choice([8, 12]), top_k=r.choice([1, 2, 5, 40]), index_loss=r.choice([0.0, 0.5]))
+    if r.random() < 0.2:
+        layers.insert(r.randrange(len(layers) + 1), {"conv": True})
+        model["short_conv"] = dict(width=3)
+    return layers
+
+
 def draw_rope(r, model, layers):
     """How positions turn: frequencies of each kind, of a part of each head."""
     turning = model["latent"]["rope_width"] if "latent" in model else model["head_width"]
@@ -107,7 +120,7 @@ def draw_rope(r, model, layers):
         rope |= dict(width=4, proportional=kind in ("none", "linear") and r.random() < 0.5)
     if kind == "longrope":
         rope |= {key: [r.uniform(1.0, 4.0) for _ in range(turning // 2)] for key in ("short_factors", "long_factors")}
-    if r.random() < 0.15 and "joint_attention" not in model:
+    if "joint_attention" not in model and r.random() < 0.15:
         rope |= dict(growth=0.5, growth_offset=r.choice([0, 1]), original=5 if kind == "none" else rope["original"])
     return rope
 
@@ -144,7 +157,7 @@ def draw_factors(r, model, layers):
     keys += ["gates", "values", "keys", "queries", "steps"] if "state_space" in model else []
     if model["gated"] and any(not layer.get("no_ffn") and (not layer.get("sparse") or layer.get("shortcut")) for layer in layers):
         keys.append("ffn_gate")
-    if model["residual"] in ("serial", "normed"):
+    if model["residual"] in ("serial", "normed") and "hyper_connections" not in model:
         keys += ["attention_stream"] if attends else []
         keys += ["linear_stream"] if any(layer.get("linear") for layer in layers) else []
     if r.random() < 0.3:
@@ -207,11 +220,11 @@ def draw_rest(r, model):
     for layer in layers:
         attends = not (layer.get("linear") or layer.get("conv") or layer.get("no_mixer"))
         feeds = not layer.get("no_ffn") and (not layer.get("sparse") or layer.get("shortcut") or model["mixture"].get("beside_ffn"))
-        if attends and "sparse_attention" not in model and not any("window" in x or x.get("shared_kv") for x in layers) and r.random() < 0.15:
+        if attends and ("sparse_attention" not in model or "joint_attention" in model) and not any("window" in x or x.get("shared_kv") for x in layers) and r.random() < 0.15:
             layer["window"] = r.choice([4, 12])
         if feeds and "ffn_hidden" not in layer and r.random() < 0.15:
             layer["ffn_hidden"] = 72
-    if r.random() < 0.2 and "joint_attention" not in model:
+    if r.random() < 0.2 and not any(layer.get("compress") for layer in layers):
         model["document_key"] = "documents"
     others = ("mixture", "latent", "joint_attention", "hyper_connections", "linear_attention", "gated_recurrence", "state_space", "selective_scan", "short_conv", "per_layer_embedding")
     if not any(key in model for key in others) and r.random() < 0.1:
@@ -271,9 +284,10 @@ def draw_model(r):
                 layer["by_id"] = True
         period = [layer for layer in layers for _ in range(layer.get("count", 1))]
         for layer in layers:  # the last block has none behind it
-            if model["residual"] == "serial" and "beside_ffn" not in model["mixture"] and layer is not period[(model["n_layer"] - 1) % len(period)]:
+            if model["residual"] == "serial" and "beside_ffn" not in model["mixture"] and "hyper_connections" not in model and layer is not period[(model["n_layer"] - 1) % len(period)]:
                 layer["shortcut"] = layer.get("sparse", False) and r.random() < 0.5
     if model["residual"] == "serial" and "beside_ffn" not in model.get("mixture", {}) and not any("shortcut" in layer for layer in layers) and r.random() < 0.1:
+        model.pop("hyper_connections", None)
         model |= dict(residual="normed", multipliers=dict(ffn_stream=0.5, ffn_out=1.5))
     if model.get("linear_attention", {}).get("conv_width") == 0:
         model["norm"]["eps"] = 1e-3  # what heads give may be next to nothing, and a norm of that makes much of rounding
@@ -285,7 +299,7 @@ def draw_model(r):
 def draw_wrapper(r, model):
     """What stands around the model: a variant and its settings, or None."""
     attends = any(not (layer.get("linear") or layer.get("conv") or layer.get("no_mixer")) for layer in model["layers"])
-    plain = model["qk_norm"] == "none" and not any(key in model for key in ("differential", "sparse_attention", "linear")) and not model["qkv_clip"]
+    plain = model["qk_norm"] == "none" and not any(key in model for key in ("differential", "joint_attention", "sparse_attention", "linear")) and not model["qkv_clip"]
     clips = attends and plain and not any(layer.get("shared_kv") for layer in model["layers"])
     return r.choice([("averaged", dict(decay=0.5)), ("lora", dict(rank=4, also_trained=["@norms"] if model["norm"].get("weight", True) else [])), ("frozen", dict(parameters=["@embeddings", "transformer.h.0.*"])),
                      ("qk_clip", dict(threshold=0.01)) if clips else None])

@@ -141,6 +141,7 @@ TEST(joint_attention_to_windows_learns_on_ranks_what_it_learns_on_one)
         d.n_head_kv = 1;
         d.attention_sinks = true;
         check_family(&d);
+        equals_one_rank_fsdp_and_cp(&d);
     }
     arena_free(a);
 }

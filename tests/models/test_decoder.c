@@ -1,6 +1,7 @@
 /* test_decoder.c - what model.decoder's settings build, and which are refused. */
 #include "graph/op.h"
 #include "models/decoder_model.h"
+#include "models/decoder_run.h"
 #include "ops/attention.h"
 #include "ops/elementwise.h"
 #include "ops/op_run.h"
@@ -525,14 +526,16 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "linear: ternary, hyper_connections: {}", "hyper_connections must be left out" },
         { "joint_attention: {}, qk_norm: head", "qk_norm must be left out" },
         { "joint_attention: {}, alibi: 8.0", "alibi must be left out" },
-        { "joint_attention: {output_groups: 2}", "output_groups and output_rank need each other" },
+        { "joint_attention: {output_groups: 2}",
+          "output_groups 2 and output_rank 0 need each other" },
         { "joint_attention: {output_groups: 3, output_rank: 4}",
           "output_groups 3 does not divide" },
         { "joint_attention: {}, layers: [{compress: 4, selects: true}]",
           "layers.0: selects needs sparse_attention" },
         { "joint_attention: {}, layers: [{overlaps: true}]",
           "layers.0: overlaps and selects need compress" },
-        { "joint_attention: {}, layers: [{compress: 1}]", "a window has at least 2 tokens" },
+        { "joint_attention: {}, layers: [{compress: 1}]",
+          "compress 1: a window has at least 2 tokens" },
         { "joint_attention: {}, layers: [{compress: 4}], document_key: documents",
           "windows do not end where documents do" },
         { "joint_attention: {}, rope: {growth: 0.1, original: 4}", "rope must be without growth" },
@@ -542,6 +545,9 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "joint_attention: {query_rank: 4}, sparse_attention: {heads: 2, width: 4, "
           "top_k: 2}",
           "it is of blocks with selects" },
+        { "joint_attention: {query_rank: 4}, sparse_attention: {heads: 2, width: 2, top_k: 2}, "
+          "rope: {width: 4}, layers: [{compress: 4, selects: true}]",
+          "layers.0: selects: width 2 of sparse_attention must be an even number, and at least 4" },
         { "joint_attention: {}, layers: [{shared_kv: true}]",
           "shared_kv is of blocks with attention, and not of a latent or joint one" },
         { "layers: [{compress: 4}]", "compress is of blocks with joint_attention" },
@@ -808,6 +814,48 @@ TEST(sparse_attention_needs_a_vector_of_queries_and_plain_scores)
                                        row[i][0], row[i][1]),
                           &m),
             row[i][2]);
+    arena_free(a);
+}
+
+/* Heads are 4 wide: of queries and keys of an indexer, which are 6 wide, the first two pairs turn,
+ * as those of a head do, whether or not `width` of rope says so. */
+TEST(as_much_of_an_indexer_of_windows_turns_as_of_a_head)
+{
+    static const char *const rope[] = {
+        "{base: 100.0}",
+        "{base: 100.0, width: 4}",
+        "{base: 100.0, kind: longrope, factor: 2.0, original: 2, short_factors: [1.0, 2.0], "
+        "long_factors: [3.0, 4.0]}",
+    };
+    enum { HEAD = 4, INDEX = 6, TOKENS = 4 };
+    Arena *a = arena_new();
+    for (size_t i = 0; i < sizeof rope / sizeof *rope; i++) {
+        const OpRun *run = decoder_run(
+            a,
+            arena_printf(a,
+                         DECODER_SETTINGS
+                         "joint_attention: {query_rank: 4}, sparse_attention: {heads: 1, width: 6, "
+                         "top_k: 2}, rope: %s, layers: [{window: 2, compress: 2, selects: true}]",
+                         rope[i]),
+            TOKENS);
+        const Tensor *head = NULL, *index = NULL;
+        for (int64_t k = 0; k < run->graph->n_nodes; k++) {
+            const Node *n = run->graph->node[k];
+            const Tensor *made = &run->tensor[n->out[0]->id];
+            if (strncmp(n->op->name, "rope_", 5) || !strstr(n->op->name, "table")) continue;
+            if (made->size[1] == HEAD) head = made;
+            if (made->size[1] == INDEX) index = made;
+        }
+        assert_true(head && index);
+        for (int64_t t = 0; t < TOKENS; t++) {
+            for (int64_t part = 0; part < 2; part++)
+                for (int64_t j = 0; j < HEAD / 2; j++)
+                    assert_close(op_get(index, t * INDEX + part * INDEX / 2 + j),
+                                 op_get(head, t * HEAD + part * HEAD / 2 + j), 1e-6);
+            assert_close(op_get(index, t * INDEX + INDEX / 2 - 1), 1, 0);
+            assert_close(op_get(index, t * INDEX + INDEX - 1), 0, 0);
+        }
+    }
     arena_free(a);
 }
 
