@@ -66,7 +66,7 @@ def draw_mixer(r, model):
             layers[1] = {"rope": dict(still=True, growth=0.5, growth_offset=1, original=5), "no_qk_norm": model["qk_norm"] != "none"}
     elif r.random() < 0.2 and kind == "attention":
         model["value_width"] = r.choice([4, 6, 12])
-        layers = [{"window": 12, "n_head_kv": model["n_head_q"]}, {"no_sinks": model["attention_sinks"], "no_out_bias": model["out_bias"]}]
+        layers = [{"window": 12, "n_head_kv": model["n_head_q"], "no_mixer_norm": model.get("norm_in_front", True)}, {"no_sinks": model["attention_sinks"], "no_out_bias": model["out_bias"]}]
     elif r.random() < 0.3 and kind == "attention":
         layers = [{"window": r.choice([0, 12])}, {}, {"shared_kv": True, "ffn_hidden": r.choice([48, 72])}]
         if layers[0]["window"] and r.random() < 0.5:
@@ -227,6 +227,8 @@ def draw_model(r):
     if model["attention_gate"] != "none":
         model["attention_gate_by"] = r.choice(["sigmoid", "softplus"])
     model["embedding_norm"] = r.random() < 0.2
+    if r.random() < 0.15:
+        model["head_transform"] = dict(activation=r.choice(["gelu", "silu", "relu"]), bias=r.random() < 0.5)
     model |= dict(head_norm=r.random() < 0.9, embedding_width=r.choice([None] * 5 + [12, 40]))
     model["unused_positions"] = r.choice([0, 2]) if model["learned_positions"] else 0
     if r.random() < 0.2:
