@@ -86,6 +86,7 @@ PARTS = {
     "HunYuanVL": ("HunYuanVLForConditionalGeneration", "HunYuanVLConfig", "HunYuanDenseV1DecoderLayer"),
     "PaddleOCRVL": ("PaddleOCRVLForConditionalGeneration", "PaddleOCRVLConfig", "LlamaDecoderLayer"),
     "Aria": ("AriaForConditionalGeneration", "AriaConfig", "AriaTextDecoderLayer"),
+    "Apertus1p5": ("Apertus1p5TextForCausalLM", "Apertus1p5TextConfig", "ApertusDecoderLayer"),
     "Mllama": ("MllamaForConditionalGeneration", "MllamaConfig", "LlamaDecoderLayer"),
     "Phi4Multimodal": ("Phi4MultimodalForCausalLM", "Phi4MultimodalConfig", "Phi3DecoderLayer"),
 }
@@ -445,6 +446,8 @@ FAMILIES = {
         vision_config=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2, crop_size=28, patch_size=14),
         audio_config=dict(hidden_size=16, intermediate_size=16, num_blocks=1, num_attention_heads=2, ext_pw_out_channel=16, depthwise_separable_out_channel=16, nemo_conv_channels=16)) | dict(original_max_position_embeddings=SIZE // 2, partial_rotary_factor=0.75) | rope(
         "longrope", partial_rotary_factor=0.75, short_factor=[1.0, 1.5, 2.0], long_factor=[1.5, 4.0, 9.0])),
+    "apertus1p5": ("Apertus1p5", LLAMA | dict(vocab_size=VOCABULARY + 11, output_vocab_size=VOCABULARY, attention_bias=True)),
+    "apertus1p5_whole": ("Apertus1p5", LLAMA | rope("default")),
     "mllama": ("Mllama", part(LLAMA | dict(num_hidden_layers=5, cross_attention_layers=[1, 3], bos_token_id=1) | rope(
         "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64))),
     "mixtral": ("Mixtral", LLAMA | dict(num_local_experts=4, num_experts_per_tok=2)),
@@ -738,6 +741,8 @@ def published(weights, config):
                 weights |= {k.rsplit(".", 1)[0] + f".{e}.{name}_proj.weight": w[e].contiguous() for e in range(len(w))}
         found = {k: re.match(r"model\.layers\.(\d+)\.", k) for k in weights}
         return {re.sub(r"layers\.\d+", f"layers.{number[found[k][1]]}", k) if found[k] else k: v for k, v in weights.items() if not found[k] or found[k][1] in number}
+    if config.get("output_vocab_size"):  # token ids that the head cannot give are no text
+        return weights | {"model.embed_tokens.weight": weights["model.embed_tokens.weight"][: config["output_vocab_size"]]}
     if config["model_type"] == "phi4_multimodal":
         return {k: v for k, v in weights.items() if "embed_tokens_extend" not in k}
     if config["model_type"] == "kimi_linear":  # layers without experts have the name of mixtures

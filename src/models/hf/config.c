@@ -395,7 +395,7 @@ Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *ou
     *out = (HfModel){ .family = r.family,
                       .decoder = r.d,
                       .dtype = dtype_of(&r),
-                      .is_part = is_part,
+                      .is_part = is_part || r.rows_beyond,
                       .layer_of = r.layer_of,
                       .base_layers = r.base_layers,
                       .rows_beyond = r.rows_beyond,
