@@ -66,7 +66,7 @@ def draw_mixer(r, model):
             layers[1] = {"rope": dict(still=True, growth=0.5, growth_offset=1, original=5), "no_qk_norm": model["qk_norm"] != "none"}
     elif r.random() < 0.2 and kind == "attention":
         model["value_width"] = r.choice([4, 6, 12])
-        layers = [{"window": 12, "n_head_kv": model["n_head_q"], "no_mixer_norm": model.get("norm_in_front", True)}, {"no_sinks": model["attention_sinks"], "no_out_bias": model["out_bias"]}]
+        layers = [{"window": 12, "n_head_kv": model["n_head_q"]}, {"no_sinks": model["attention_sinks"], "no_out_bias": model["out_bias"]}]
     elif r.random() < 0.3 and kind == "attention":
         layers = [{"window": r.choice([0, 12])}, {}, {"shared_kv": True, "ffn_hidden": r.choice([48, 72])}]
         if layers[0]["window"] and r.random() < 0.5:
@@ -124,6 +124,9 @@ def draw_norms(r, model, layers):
     for kind in ("linear_attention", "state_space"):
         if kind in model and residual in ("serial", "normed") and not any(layer.get("side_by_side") for layer in layers):
             model[kind]["norm_in_front"] = r.random() < 0.3
+    for layer in layers:
+        if model.get("norm_in_front", True) and not layer.get("no_mixer") and r.random() < 0.1:
+            layer["no_mixer_norm"] = True
 
 
 def draw_factors(r, model, layers):
