@@ -184,7 +184,7 @@ def draw_rest(r, model):
         model["embedding_dropout"] = r.choice([None, 0.0, 0.2])
     if r.random() < 0.3:
         plain = not model["gated"] and "mixture" not in model and "per_layer_embedding" not in model
-        model["activation"] = r.choice(["gelu_tanh", "relu", *(["clamped_swiglu"] if model["gated"] else []), *(["xielu"] if plain else [])])
+        model["activation"] = r.choice(["gelu_tanh", "relu", *(["clamped_swiglu"] if model["gated"] else []), *(["xielu"] if plain and "gated_recurrence" not in model else [])])
     if model["gated"] and model["activation"] == "silu" and r.random() < 0.3:
         model["gate_bound"] = 0.5
     if model.get("multi_token"):
