@@ -132,6 +132,7 @@ static BlockNorms norms_of(const Decoder *d, const DecoderLayer *layer)
                      .ffn = d->ffn_norm,
                      .ffn_post = d->ffn_post_norm };
     if (front) n = (BlockNorms){ .attention = front, .ffn = front };
+    if (layer->no_mixer_norm) n.attention = NULL;
     n.late_post = own ? own : n.ffn_post;
     if (!layer->shortcut) n.ffn_post = n.late_post;
     return n;
@@ -319,9 +320,37 @@ static void make_products(Build *b)
     b->embed_out = linear_weight(b->g, "embed_out", b->d->width, &out);
 }
 
+/* The parameters of a transform in front of the head, which blocks for later tokens have, too. */
+static void make_transform(Build *b)
+{
+    static const char name[] = "head_transform";
+    const int64_t width = b->d->width;
+    const HeadTransform *t = b->d->head_transform;
+    const Linear same = { width, "embed", "embed", false, ROLE_LINEAR };
+    const Dim features = { .size = width, .axis = "embed" };
+    if (!t) return;
+    b->head_transform.weight = linear_weight(b->g, name, width, &same);
+    if (t->bias) {
+        b->head_transform.bias =
+            layer_param(b->g, name, "bias", 1, &features, ROLE_LINEAR, init_of_linear(width));
+        b->head_transform.bias->is_bias = true;
+    }
+    b->head_transform.norm = norm_params(b->g, "head_transform_norm", t->norm);
+}
+
+static Value *transformed(Build *b, Value *x)
+{
+    const HeadTransform *t = b->d->head_transform;
+    if (!t) return x;
+    x = contract(b->g, "*k,nk->*n", x, b->head_transform.weight);
+    if (t->bias) x = add_bias(b->g, x, b->head_transform.bias);
+    return norm_by(b->g, b->head_transform.norm, activate(b->g, x, t->activation), t->norm);
+}
+
 /* What the head reads of the stream behind its norm. */
 static Value *head_input(Build *b, Value *x)
 {
+    x = transformed(b, x);
     if (b->embed_out) x = contract(b->g, "*k,nk->*n", x, b->embed_out);
     return b->d->logit_divisor != 0 ? scale(b->g, x, 1 / b->d->logit_divisor) : x;
 }
@@ -395,6 +424,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     graph_enter(g, "transformer", -1);
     Value *wte = embedding_table(g, "wte", d->vocab_size, table_width(d), "vocab", ROLE_EMBEDDING);
     make_products(&b);
+    make_transform(&b);
     Value *ids = model_input(g, &self->inputs[0], f), *x = embedded(&b, ids, wte);
     b.ids = ids;
     if (f->documents && d->document_key) b.documents = model_input(g, &self->inputs[1], f);
@@ -443,6 +473,8 @@ static const DecayGroup groups[] = {
                                        "laurel_right",
                                        "embed_in.",
                                        "embed_out.",
+                                       "head_transform.weight",
+                                       "head_transform.bias",
                                        "lm_head.weight",
                                        "lm_head.bias",
                                        "hyper_mixer.weight",
@@ -450,21 +482,37 @@ static const DecayGroup groups[] = {
                                        "hyper_head.weight",
                                        NULL } },
     { "embedding", (const char *const[]){ "wte", "wpe", NULL } },
-    { "layernorm", (const char *const[]){ "attention_norm",    "ffn_norm",
-                                          "lm_head_norm",      "attention_post_norm",
-                                          "ffn_post_norm",     "stream_norm",
-                                          "token_norm",        "ahead_norm",
-                                          "embedding_norm",    "block_scale",
-                                          "dense_norm",        "experts_norm",
-                                          "heads_norm",        "hidden_norm",
-                                          "mixture_norm",      "router_norm",
-                                          "delta_norm",        "delta_gates",
-                                          "per_layer_norm",    "per_layer_post_norm",
-                                          "altup_norm",        "altup_scale",
-                                          "laurel_norm",       "hyper_mixer.base",
-                                          "hyper_mixer.scale", "hyper_ffn.base",
-                                          "hyper_ffn.scale",   "hyper_head.base",
-                                          "hyper_head.scale",  NULL } },
+    { "layernorm", (const char *const[]){ "attention_norm",
+                                          "ffn_norm",
+                                          "lm_head_norm",
+                                          "attention_post_norm",
+                                          "ffn_post_norm",
+                                          "stream_norm",
+                                          "token_norm",
+                                          "ahead_norm",
+                                          "embedding_norm",
+                                          "block_scale",
+                                          "dense_norm",
+                                          "experts_norm",
+                                          "heads_norm",
+                                          "hidden_norm",
+                                          "mixture_norm",
+                                          "router_norm",
+                                          "delta_norm",
+                                          "delta_gates",
+                                          "per_layer_norm",
+                                          "per_layer_post_norm",
+                                          "altup_norm",
+                                          "altup_scale",
+                                          "laurel_norm",
+                                          "hyper_mixer.base",
+                                          "hyper_mixer.scale",
+                                          "hyper_ffn.base",
+                                          "hyper_ffn.scale",
+                                          "hyper_head.base",
+                                          "hyper_head.scale",
+                                          "head_transform_norm",
+                                          NULL } },
     { 0 },
 };
 

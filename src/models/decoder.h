@@ -45,6 +45,7 @@ typedef struct DecoderLayer {
     bool chunks;    /* of these, only those of its own part of the text, all parts as long
                        as the window */
     bool no_qk_norm, no_sinks, no_out_bias;  /* whatever other blocks have */
+    bool no_mixer_norm;                      /* in front of its mixer, likewise */
     int64_t head_width, n_head_q, n_head_kv; /* of its attention alone; 0: as of the model */
     bool keys_as_values; /* values are what the product of keys gives, in front of norms
                             and of what turns */
@@ -224,6 +225,14 @@ typedef struct HyperConnections {
     const Norm *norm;      /* of all streams together, without weights; there always */
 } HyperConnections;
 
+/* The head reads a norm of an activation of a product of the stream, which stays as wide, behind
+ * the norm that the head has in front (BERT's head; ModernBERT). */
+typedef struct HeadTransform {
+    Activation activation; /* neither XIELU nor CLAMPED_SWIGLU */
+    bool bias;             /* of the product */
+    const Norm *norm;      /* there always */
+} HeadTransform;
+
 /* Norms are NULL where there is none; scales and caps are 0. */
 typedef struct Decoder {
     const char *name, *block_class; /* "gpt2", "GPT2Block" */
@@ -258,6 +267,7 @@ typedef struct Decoder {
     const Norm *usual_norm;     /* those that are not named here are as this one; there always */
     /* In front of a layer, and after it before its result is added to the stream. */
     const Norm *attention_norm, *attention_post_norm, *ffn_norm, *ffn_post_norm, *head_norm;
+    const HeadTransform *head_transform; /* NULL: there is none */
     /* Of what the last product of attention reads, and of dense feed-forward layers, each with the
      * width of that; as nominal width the model's. */
     const Norm *inner_norm;

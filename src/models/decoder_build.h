@@ -44,8 +44,12 @@ typedef struct Build {
     Value *ids;                  /* of the tokens */
     Value *documents;            /* likewise; NULL: all are one */
     Value *embed_in, *embed_out; /* weights of an embedding_width; NULL: it has none */
-    KeysValues *made;            /* by block; NULL: no block reads those of another */
-    Index index;                 /* the last one */
+    struct {
+        Value *weight, *bias; /* NULL: it has none */
+        NormParams norm;
+    } head_transform;
+    KeysValues *made; /* by block; NULL: no block reads those of another */
+    Index index;      /* the last one */
     IndexLosses index_losses;
     MoeSums moe; /* over the layers so far */
     Value *late; /* what a mixture of the last block gives behind the next one; NULL: nothing */

@@ -49,6 +49,7 @@ static const Field layer_fields[] = {
     FIELD_BOOL(LayerSettings, no_qk_norm, "false", "no norm of queries and keys, whatever qk_norm says"),
     FIELD_BOOL(LayerSettings, no_sinks, "false", "no learned logits beside the keys, whatever attention_sinks says"),
     FIELD_BOOL(LayerSettings, no_out_bias, "false", "no bias after attention, whatever out_bias says"),
+    FIELD_BOOL(LayerSettings, no_mixer_norm, "false", "no norm in front of attention, or of what is in its place, whatever norm_in_front says"),
     FIELD_INT(LayerSettings, head_width, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, n_head_q, "null", 1, MOST, "of these blocks; null: the model's"),
     FIELD_INT(LayerSettings, n_head_kv, "null", 1, MOST, "of these blocks; null: the model's"),
@@ -122,6 +123,11 @@ static const Field hyper_fields[] = {
     FIELD_INT(HyperSettings, streams, "4", 2, 16, "number of streams"),
     FIELD_INT(HyperSettings, iterations, "20", 1, 1000, "how often columns of the matrix that mixes them are divided by their sums, and rows but once"),
     FIELD_FLOAT(HyperSettings, eps, "1e-6", 0, 1, "added to weights, and to these sums", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
+static const Field transform_fields[] = {
+    FIELD_CHOICE(TransformSettings, activation, "gelu", activation_choices, "of the product; neither xielu nor clamped_swiglu"),
+    FIELD_BOOL(TransformSettings, bias, "false", "a bias of the product"),
     { 0 },
 };
 static const Field mixture_fields[] = {
@@ -200,6 +206,7 @@ static const Field fields[] = {
     FIELD_BOOL(DecoderSettings, norm_in_front, "true", "norms in front of attention and feed-forward layers"),
     FIELD_BOOL(DecoderSettings, norm_behind, "false", "norms of what they give, before it is added"),
     FIELD_BOOL(DecoderSettings, head_norm, "true", "a norm in front of the head"),
+    FIELD_STRUCT(DecoderSettings, head_transform, TransformSettings, transform_fields, "null", "the head reads a norm of an activation of a product of the stream, as wide as that and behind head_norm; null: the stream itself"),
     FIELD_BOOL(DecoderSettings, norm_inside, "false", "norms within attention and dense feed-forward layers, of what their last product reads"),
     FIELD_CHOICE(DecoderSettings, residual, "serial", residual_choices, "feed-forward layers read the stream behind attention; or where attention does, behind norms of their own, or behind its norm; normed: behind attention, and layers add to what norms in front of them give; norm_of_sum: behind attention, layers read the stream as it is, and the norms are of the stream with what they added"),
     FIELD_FLOAT(DecoderSettings, qkv_clip, "0.0", 0, INFINITY, "queries, keys and values are kept from -x to x, behind a norm of all heads together; 0: they are not"),
@@ -326,6 +333,7 @@ static const DecoderLayer *layers_of(Arena *a, const DecoderSettings *s)
                                    .no_qk_norm = x->no_qk_norm,
                                    .no_sinks = x->no_sinks,
                                    .no_out_bias = x->no_out_bias,
+                                   .no_mixer_norm = x->no_mixer_norm,
                                    .head_width = own_size(x->head_width, decoder_head_width(s)),
                                    .n_head_q = own_size(x->n_head_q, s->n_head_q),
                                    .n_head_kv = own_size(x->n_head_kv, s->n_head_kv),
@@ -395,6 +403,15 @@ static const HyperConnections *hyper_of(Arena *a, const DecoderSettings *s)
     return arena_copy(a, &made, sizeof made);
 }
 
+static const HeadTransform *transform_of(Arena *a, const DecoderSettings *s)
+{
+    const TransformSettings *given = s->head_transform;
+    if (!given) return NULL;
+    const HeadTransform made = { (Activation)given->activation, given->bias,
+                                 norm_of(a, s, s->n_embd, true) };
+    return arena_copy(a, &made, sizeof made);
+}
+
 static void set_norms(Arena *a, const DecoderSettings *s, Decoder *d)
 {
     const bool two = s->residual != RESIDUAL_ONE_NORM;
@@ -431,6 +448,7 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->per_layer = per_layer_of(a, s);
     d->streams = streams_of(a, s);
     d->hyper = hyper_of(a, s);
+    d->head_transform = transform_of(a, s);
 }
 
 static Error *build(Builder *b, const void *settings, void **out)

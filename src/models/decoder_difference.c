@@ -217,6 +217,17 @@ static const char *hyper(Arena *a, const HyperConnections *x, const HyperConnect
     return e ? e : norms(a, "norm of hyper-connections", x->norm, y->norm);
 }
 
+static const char *transforms(Arena *a, const HeadTransform *x, const HeadTransform *y)
+{
+    const char *e = flag(a, "transform in front of the head", x, y);
+    if (e || !x) return e;
+    if (x->activation != y->activation)
+        return arena_printf(a, "activation in front of the head: %s instead of %s",
+                            activation_choices[x->activation], activation_choices[y->activation]);
+    e = flag(a, "bias in front of the head", x->bias, y->bias);
+    return e ? e : norms(a, "norm of what the head reads", x->norm, y->norm);
+}
+
 static bool attends(const DecoderLayer *l)
 {
     return l->mixer == MIXER_ATTENTION || l->mixer == MIXER_BOTH;
@@ -249,6 +260,8 @@ static const char *layers(Arena *a, const Decoder *x, const Decoder *y)
             e = number(a, "feed-forward width", (double)decoder_hidden_of(x, p),
                        (double)decoder_hidden_of(y, q));
         if (!e) e = number(a, "sparsity", p->sparsity, q->sparsity);
+        if (!e && p->mixer != MIXER_NONE)
+            e = flag(a, "norm in front of attention", !p->no_mixer_norm, !q->no_mixer_norm);
         if (!e) e = number(a, "window", (double)p->window, (double)q->window);
         if (!e && attends(p)) e = attention_layers(a, p, q);
         if (!e) e = number(a, "rotary transforms", (double)p->n_rope, (double)q->n_rope);
@@ -374,6 +387,7 @@ static const char *embeddings_and_norms(Arena *a, const Decoder *x, const Decode
     if (!e) e = norms(a, "norm after the feed-forward layer", x->ffn_post_norm, y->ffn_post_norm);
     if (!e) e = norms(a, "norm within layers", x->inner_norm, y->inner_norm);
     if (!e) e = norms(a, "norm in front of the head", x->head_norm, y->head_norm);
+    if (!e) e = transforms(a, x->head_transform, y->head_transform);
     if (!e) e = norms(a, "norms of the model", x->usual_norm, y->usual_norm);
     if (!e) e = norms(a, "norm of queries and keys", x->qk_norm, y->qk_norm);
     if (!e) e = norms(a, "norm of values", x->value_norm, y->value_norm);

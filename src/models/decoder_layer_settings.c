@@ -156,8 +156,22 @@ static Error *check_conv(const DecoderSettings *s)
     return NULL;
 }
 
+static Error *check_norms(const DecoderSettings *s)
+{
+    const bool of_linear = (s->linear_attention && s->linear_attention->norm_in_front) ||
+                           (s->state_space && s->state_space->norm_in_front);
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        if (x->no_mixer_norm && (x->no_mixer || !(s->norm_in_front || (x->linear && of_linear))))
+            return error_new("layers.%lld: no_mixer_norm: the blocks have none anyway",
+                             (long long)i);
+    }
+    return NULL;
+}
+
 Error *decoder_layers_check(const DecoderSettings *s)
 {
+    TRY(check_norms(s));
     TRY(check_attention(s));
     TRY(check_shared_kv(s));
     TRY(check_shared_index(s));

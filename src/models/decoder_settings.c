@@ -565,6 +565,10 @@ Error *decoder_settings_check(const void *settings)
     if (s->multi_token && !s->head_norm)
         return error_new("multi_token: its blocks have norms in front of the head; head_norm must "
                          "be true");
+    const TransformSettings *t = s->head_transform;
+    if (t && (t->activation == ACTIVATE_XIELU || t->activation == ACTIVATE_CLAMPED_SWIGLU))
+        return error_new("head_transform: activation %s is of feed-forward layers alone",
+                         activation_choices[t->activation]);
     if (s->unused_positions && !s->learned_positions)
         return error_new("unused_positions: they are rows of learned_positions, which is false");
     if (s->alibi > 0 && s->attention_cap > 0)

@@ -15,9 +15,9 @@ typedef struct LayerSettings {
     int64_t count, window, compress;
     const RopeScaling *rope;
     const int64_t *head_width, *n_head_q, *n_head_kv, *ffn_hidden;
-    bool chunks, no_qk_norm, no_sinks, no_out_bias, keys_as_values, shared_kv, shared_index,
-        overlaps, selects, no_rope, sparse, by_id, shortcut, linear, side_by_side, conv, no_mixer,
-        no_ffn;
+    bool chunks, no_qk_norm, no_sinks, no_out_bias, no_mixer_norm, keys_as_values, shared_kv,
+        shared_index, overlaps, selects, no_rope, sparse, by_id, shortcut, linear, side_by_side,
+        conv, no_mixer, no_ffn;
     double sparsity;
 } LayerSettings;
 
@@ -42,6 +42,11 @@ typedef struct HyperSettings {
     int64_t streams, iterations;
     double eps;
 } HyperSettings;
+
+typedef struct TransformSettings {
+    int activation;
+    bool bias;
+} TransformSettings;
 
 typedef enum LinearKind { LINEAR_PLAIN, LINEAR_TERNARY } LinearKind;
 typedef enum GateFunction { GATE_BY_SIGMOID, GATE_BY_SOFTPLUS } GateFunction;
@@ -80,6 +85,7 @@ typedef struct DecoderSettings {
     const PerLayerSettings *per_layer_embedding;
     const StreamSettings *alternating_updates;
     const HyperSettings *hyper_connections;
+    const TransformSettings *head_transform;
     int64_t laurel_rank;
     const MultiToken *multi_token;
 } DecoderSettings;

@@ -30,6 +30,7 @@ if VERSION >= 5:
 LLAMA = dict(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hidden_layers=3, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=SIZE, bos_token_id=None, eos_token_id=None, pad_token_id=None)
 NEOX = {k: v for k, v in LLAMA.items() if k != "num_key_value_heads"}
+SPECIAL = dict(bos_token_id=0, pad_token_id=VOCABULARY - 1)  # of classes that know no null
 FALCON = {k: v for k, v in NEOX.items() if k != "intermediate_size"}
 GRANITE = dict(embedding_multiplier=3.0, attention_multiplier=0.3, residual_multiplier=0.5, logits_scaling=2.0)
 GEMMA = LLAMA | dict(head_dim=16, query_pre_attn_scalar=12, sliding_window=24, hidden_activation="gelu_pytorch_tanh")
@@ -88,6 +89,7 @@ PARTS = {
     "HunYuanVL": ("HunYuanVLForConditionalGeneration", "HunYuanVLConfig", "HunYuanDenseV1DecoderLayer"),
     "PaddleOCRVL": ("PaddleOCRVLForConditionalGeneration", "PaddleOCRVLConfig", "LlamaDecoderLayer"),
     "Aria": ("AriaForConditionalGeneration", "AriaConfig", "AriaTextDecoderLayer"),
+    "Apertus1p5": ("Apertus1p5TextForCausalLM", "Apertus1p5TextConfig", "ApertusDecoderLayer"),
     "Mllama": ("MllamaForConditionalGeneration", "MllamaConfig", "LlamaDecoderLayer"),
     "Phi4Multimodal": ("Phi4MultimodalForCausalLM", "Phi4MultimodalConfig", "Phi3DecoderLayer"),
 }
@@ -378,6 +380,12 @@ FAMILIES = {
                                                     layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"])),
     "openai_gpt": ("OpenAIGPT", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4)),
     "openai_gpt_untied": ("OpenAIGPT", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=24, n_layer=2, n_head=2, afn="silu", tie_word_embeddings=False)),
+    "modernbert_decoder": ("ModernBertDecoder", NEOX | SPECIAL | dict(num_hidden_layers=5, local_attention=24)),
+    "modernbert_decoder_biased": ("ModernBertDecoder", NEOX | SPECIAL | dict(num_hidden_layers=3, local_attention=11, norm_bias=True, attention_bias=True, mlp_bias=True, decoder_bias=False,
+                                                                   classifier_bias=True, classifier_activation="silu", hidden_activation="gelu_pytorch_tanh", tie_word_embeddings=False,
+                                                                   layer_types=["sliding_attention", "sliding_attention", "full_attention"],
+                                                                   rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 500.0, "factor": 2.0},
+                                                                                    "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}})),
     "aria": ("AriaText", LLAMA | dict(moe_num_experts=6, moe_topk=3, moe_num_shared_experts=2)),
     "aria_biased": ("AriaText", LLAMA | dict(head_dim=16, moe_num_experts=5, moe_topk=2, moe_num_shared_experts=1, attention_bias=True, tie_word_embeddings=True)),
     "aria_part": ("Aria", part(LLAMA | dict(moe_num_experts=4, moe_topk=2), vision_config=dict(
@@ -444,6 +452,8 @@ FAMILIES = {
         vision_config=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2, crop_size=28, patch_size=14),
         audio_config=dict(hidden_size=16, intermediate_size=16, num_blocks=1, num_attention_heads=2, ext_pw_out_channel=16, depthwise_separable_out_channel=16, nemo_conv_channels=16)) | dict(original_max_position_embeddings=SIZE // 2, partial_rotary_factor=0.75) | rope(
         "longrope", partial_rotary_factor=0.75, short_factor=[1.0, 1.5, 2.0], long_factor=[1.5, 4.0, 9.0])),
+    "apertus1p5": ("Apertus1p5", LLAMA | dict(vocab_size=VOCABULARY + 11, output_vocab_size=VOCABULARY, attention_bias=True)),
+    "apertus1p5_whole": ("Apertus1p5", LLAMA | rope("default")),
     "mllama": ("Mllama", part(LLAMA | dict(num_hidden_layers=5, cross_attention_layers=[1, 3], bos_token_id=1) | rope(
         "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64))),
     "mixtral": ("Mixtral", LLAMA | dict(num_local_experts=4, num_experts_per_tok=2)),
@@ -740,6 +750,8 @@ def published(weights, config):
                 weights |= {k.rsplit(".", 1)[0] + f".{e}.{name}_proj.weight": w[e].contiguous() for e in range(len(w))}
         found = {k: re.match(r"model\.layers\.(\d+)\.", k) for k in weights}
         return {re.sub(r"layers\.\d+", f"layers.{number[found[k][1]]}", k) if found[k] else k: v for k, v in weights.items() if not found[k] or found[k][1] in number}
+    if config.get("output_vocab_size"):  # token ids that the head cannot give are no text
+        return weights | {"model.embed_tokens.weight": weights["model.embed_tokens.weight"][: config["output_vocab_size"]]}
     if config["model_type"] == "phi4_multimodal":
         return {k: v for k, v in weights.items() if "embed_tokens_extend" not in k}
     if config["model_type"] == "kimi_linear":  # layers without experts have the name of mixtures
@@ -806,7 +818,7 @@ def check(name, work, seed):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "OpenAIGPT": "Block", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTNeoXJapanese": "GPTNeoXJapaneseLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, of_block[0] if of_block else kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
+    block = {"GPT2": "GPT2Block", "OpenAIGPT": "Block", "ModernBertDecoder": "ModernBertDecoderLayer", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTNeoXJapanese": "GPTNeoXJapaneseLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, of_block[0] if of_block else kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

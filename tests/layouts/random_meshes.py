@@ -145,6 +145,9 @@ def draw_norms(r, model, layers):
     for kind in ("linear_attention", "state_space"):
         if kind in model and residual in ("serial", "normed") and not any(layer.get("side_by_side") for layer in layers):
             model[kind]["norm_in_front"] = r.random() < 0.3
+    for layer in layers:
+        if model.get("norm_in_front", True) and not layer.get("no_mixer") and r.random() < 0.1:
+            layer["no_mixer_norm"] = True
 
 
 def draw_factors(r, model, layers):
@@ -202,7 +205,7 @@ def draw_rest(r, model):
         model["embedding_dropout"] = r.choice([None, 0.0, 0.2])
     if r.random() < 0.3:
         plain = not model["gated"] and "mixture" not in model and "per_layer_embedding" not in model
-        model["activation"] = r.choice(["gelu_tanh", "relu", *(["clamped_swiglu"] if model["gated"] else []), *(["xielu"] if plain else [])])
+        model["activation"] = r.choice(["gelu_tanh", "relu", *(["clamped_swiglu"] if model["gated"] else []), *(["xielu"] if plain and "gated_recurrence" not in model else [])])
     if model["gated"] and model["activation"] == "silu" and r.random() < 0.3:
         model["gate_bound"] = 0.5
     if model.get("multi_token"):
@@ -248,6 +251,8 @@ def draw_model(r):
     if model["attention_gate"] != "none":
         model["attention_gate_by"] = r.choice(["sigmoid", "softplus"])
     model["embedding_norm"] = r.random() < 0.2
+    if r.random() < 0.15:
+        model["head_transform"] = dict(activation=r.choice(["gelu", "silu", "relu"]), bias=r.random() < 0.5)
     model |= dict(head_norm=r.random() < 0.9, embedding_width=r.choice([None] * 5 + [12, 40]))
     model["unused_positions"] = r.choice([0, 2]) if model["learned_positions"] else 0
     if r.random() < 0.2:

@@ -760,6 +760,28 @@ TEST(narrow_embeddings_and_norms_of_sums_are_learnt_on_ranks_as_on_one)
     arena_free(a);
 }
 
+/* Its parameters are read on the last stage, and by tokens ahead, which may be on the one before.
+ */
+TEST(a_product_in_front_of_the_head_is_learnt_on_ranks_as_on_one)
+{
+    static const MultiToken ahead = { .depth = 1, .weight = 0.3 };
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
+    const HeadTransform transform = { ACTIVATE_GELU, true, d.usual_norm };
+    DecoderLayer *layer = NEW_N(a, DecoderLayer, d.n_layer + 1);
+    memcpy(layer, d.layer, sizeof *layer * (size_t)d.n_layer);
+    layer[d.n_layer] = layer[d.n_layer - 1];
+    layer[0].no_mixer_norm = true;
+    d.layer = layer;
+    d.head_transform = &transform;
+    check_family(&d);
+    d.is_tied = true;
+    d.embedding_width = 10;
+    d.multi_token = &ahead;
+    check_family(&d);
+    arena_free(a);
+}
+
 TEST(tokens_ahead_on_stages_before_the_head_are_learnt_as_on_one_rank)
 {
     Arena *a = arena_new();

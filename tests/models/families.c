@@ -294,6 +294,10 @@ static const char *const families[] = {
     LATENT "\"model_type\": \"minicpm3\", \"q_lora_rank\": 10, \"scale_emb\": 3.0, "
            "\"dim_model_base\": 8",
     LATENT "\"model_type\": \"youtu\", \"q_lora_rank\": null, \"v_head_dim\": 3",
+    "\"model_type\": \"modernbert-decoder\", \"vocab_size\": 16, \"hidden_size\": 16, "
+    "\"intermediate_size\": 24, \"num_hidden_layers\": 4, \"num_attention_heads\": 4, "
+    "\"max_position_embeddings\": 32, \"local_attention\": 6, \"norm_bias\": true, "
+    "\"mlp_bias\": true, \"classifier_bias\": true, \"tie_word_embeddings\": false",
     "\"model_type\": \"openai-gpt\", \"vocab_size\": 16, \"n_embd\": 16, \"n_layer\": 4, "
     "\"n_head\": 4, \"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0, "
     "\"attn_pdrop\": 0.0",

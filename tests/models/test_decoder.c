@@ -164,6 +164,41 @@ TEST(embeddings_may_be_narrower_than_the_stream)
     arena_free(a);
 }
 
+/* Of what all blocks for later tokens give, too, by the same parameters. */
+TEST(a_product_may_be_in_front_of_the_head)
+{
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    assert_no_error(decoder_model(a,
+                                  DECODER_SETTINGS
+                                  "head_transform: {activation: silu, bias: true}, "
+                                  "layers: [{no_mixer_norm: true}, {count: 3}], "
+                                  "multi_token: {depth: 1}",
+                                  &m));
+    assert_no_error(
+        m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 4, .training = true }, &out));
+    const Value *read[] = { out.hidden, out.ahead[0] };
+    static const char *const before[] = { "transformer.lm_head_norm.weight",
+                                          "transformer.h.4.mtp.ahead_norm.weight" };
+    for (int i = 0; i < 2; i++) {
+        const Node *n = read[i]->from;
+        assert_string_equal(n->in[1]->name, "transformer.head_transform_norm.weight");
+        n = n->in[0]->from;
+        assert_string_equal(n->op->name, "silu");
+        n = n->in[0]->from;
+        assert_string_equal(n->in[1]->name, "transformer.head_transform.bias");
+        n = n->in[0]->from;
+        assert_string_equal(n->in[1]->name, "transformer.head_transform.weight");
+        assert_string_equal(n->in[0]->from->in[1]->name, before[i]);
+    }
+    assert_null(graph_find(g, "transformer.h.0.attention_norm.weight"));
+    assert_non_null(graph_find(g, "transformer.h.0.ffn_norm.weight"));
+    assert_non_null(graph_find(g, "transformer.h.1.attention_norm.weight"));
+    arena_free(a);
+}
+
 /* Of a training: behind the embedding, and behind attention and feed-forward layers of whatever
  * kind; the original has none behind a gated one. */
 TEST(dropout_is_behind_each_layer)
@@ -476,6 +511,14 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6, by_logits: true}",
           "mixture: by_logits: the router has no biases; it needs balance_rate" },
         { "layers: [{no_sinks: true}]", "layers.0: no_sinks: the blocks have none anyway" },
+        { "norm_in_front: false, norm_behind: true, layers: [{no_mixer_norm: true}, {}]",
+          "layers.0: no_mixer_norm: the blocks have none anyway" },
+        { "layers: [{}, {no_mixer: true, no_mixer_norm: true}]",
+          "layers.1: no_mixer_norm: the blocks have none anyway" },
+        { "head_transform: {activation: xielu}",
+          "head_transform: activation xielu is of feed-forward layers alone" },
+        { "head_transform: {activation: clamped_swiglu}",
+          "head_transform: activation clamped_swiglu is of feed-forward layers alone" },
         { "layers: [{no_out_bias: true}]", "layers.0: no_out_bias: the blocks have none anyway" },
         { "out_bias: true, layers: [{no_mixer: true, no_out_bias: true}, {}]",
           "layers.0: no_out_bias: the blocks have none anyway" },

@@ -793,6 +793,29 @@ static const Pair pairs[] = {
       "rope_width: 2, value_width: 3}, rope: {}, layers: [{sparse: true}, {}], mixture: {score: "
       "sigmoid, n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, normalize: false, factor: "
       "1.5, n_groups: 4, top_groups: 2, norm_behind: true, balance_rate: 0.001}" },
+    { "\"model_type\": \"modernbert-decoder\", \"embedding_dropout\": 0.1",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 50368, sequence_length: 8192, "
+      "n_embd: 768, n_layer: 22, n_head_q: 12, n_head_kv: 12, ffn_hidden: 1152, norm: {type: "
+      "layer, eps: 1e-5}, embedding_norm: true, head_transform: {}, head_bias: true, activation: "
+      "gelu, use_weight_tying: true, embedding_dropout: 0.1, rope: {base: 160000.0}, layers: "
+      "[{no_mixer_norm: true}, {count: 2, window: 64, rope: {base: 10000.0}}, {}, {count: 2, "
+      "window: 64, rope: {base: 10000.0}}, {}, {count: 2, window: 64, rope: {base: 10000.0}}, {}, "
+      "{count: 2, window: 64, rope: {base: 10000.0}}, {}, {count: 2, window: 64, rope: {base: "
+      "10000.0}}, {}, {count: 2, window: 64, rope: {base: 10000.0}}, {}, {count: 2, window: 64, "
+      "rope: {base: 10000.0}}, {}]" },
+    { SIZES
+      "\"model_type\": \"modernbert-decoder\", \"norm_bias\": true, \"attention_bias\": true, "
+      "\"mlp_bias\": true, \"decoder_bias\": false, \"classifier_bias\": true, "
+      "\"classifier_activation\": \"silu\", \"local_attention\": 11, "
+      "\"global_attn_every_n_layers\": 2, \"global_rope_theta\": 500.0, "
+      "\"local_rope_theta\": 30.0, \"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": "
+      "2.0}, \"rope_parameters\": {\"full_attention\": {\"rope_theta\": 700.0}}",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, norm: {type: layer, bias: true, "
+      "eps: 1e-5}, embedding_norm: true, head_transform: {activation: silu, bias: true}, qkv_bias: "
+      "true, out_bias: true, ffn_bias: true, activation: gelu, rope: {base: 700.0, kind: linear, "
+      "factor: 2.0}, layers: [{no_mixer_norm: true}, {window: 5, rope: {base: 30.0, kind: linear, "
+      "factor: 2.0}}, {}, {window: 5, rope: {base: 30.0, kind: linear, factor: 2.0}}]" },
     { "\"model_type\": \"openai-gpt\", \"n_embd\": 24, \"n_layer\": 4, \"resid_pdrop\": 0.2",
       "sample_key: input_ids, prediction_key: logits, vocab_size: 40478, sequence_length: 512, "
       "n_embd: 24, n_layer: 4, n_head_q: 12, n_head_kv: 12, ffn_hidden: 96, norm: {type: layer, "
@@ -1176,6 +1199,11 @@ TEST(the_class_of_a_decoder_has_each_of_its_options)
                     "norm instead of none");
     assert_contains(class_of(a, DECODER_SETTINGS "head_norm: false"),
                     "the closest is LlamaForCausalLM, but for norm in front of the head: none");
+    assert_contains(class_of(a, DECODER_SETTINGS "rope: {}, head_transform: {bias: true}"),
+                    "the closest is ModernBertDecoderForCausalLM, but for ");
+    assert_contains(class_of(a, DECODER_SETTINGS "rope: {}, layers: [{no_mixer_norm: true}, {}]"),
+                    "the closest is LlamaForCausalLM, but for layer 0: norm in front of attention: "
+                    "is missing");
     assert_contains(class_of(a, DECODER_SETTINGS "rope: {}, embedding_width: 6"),
                     "the closest is LlamaForCausalLM, but for width of embeddings (0: of the "
                     "stream): 6 instead of 0");
@@ -1336,6 +1364,12 @@ TEST(what_the_original_class_lacks_is_not_written_as_it)
         { "embedding_norm: true", "norm of embeddings" },
         { "norm_inside: true", "norm within layers" },
         { "qkv_clip: 2.0", "bound of queries, keys and values" },
+        { "layers: [{}, {no_mixer_norm: true}]",
+          "layer 1: norm in front of attention: is missing" },
+        { "layers: [{}, {ffn_hidden: 20}]", "layer 1: feed-forward width: 20 instead of 12" },
+        { "layers: [{}, {sparsity: 0.5}]", "layer 1: sparsity" },
+        { "layers: [{}, {shared_kv: true}]", "layer 1: keys and values of another block" },
+        { "head_transform: {}", "transform in front of the head" },
         { "layers: [{}, {no_ffn: true}]", "blocks: one is not attention and a feed-forward" },
         { "layers: [{}, {conv: true}], short_conv: {}", "blocks: one is not attention" },
         { "layers: [{rope: {width: 2}}]", "positions: there is not one rotary transform" },

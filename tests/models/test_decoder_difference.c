@@ -49,13 +49,14 @@ of_layer[] = {
     FLAG_OF(DecoderLayer, overlaps, "layer 1: windows that overlap"), FLAG_OF(DecoderLayer, selects, "layer 1: windows that are selected"),
     REAL_OF(DecoderLayer, sparsity, "layer 1: sparsity"),
     FLAG_OF(DecoderLayer, chunks, "layer 1: chunks"), FLAG_OF(DecoderLayer, no_qk_norm, "layer 1: norm of queries and keys"),
-    FLAG_OF(DecoderLayer, no_sinks, "layer 1: attention sinks"), FLAG_OF(DecoderLayer, no_out_bias, "layer 1: bias after attention"), FLAG_OF(DecoderLayer, no_ffn, "layer 1: feed-forward layer"), { 0 },
+    FLAG_OF(DecoderLayer, no_sinks, "layer 1: attention sinks"), FLAG_OF(DecoderLayer, no_out_bias, "layer 1: bias after attention"), FLAG_OF(DecoderLayer, no_mixer_norm, "layer 1: norm in front of attention"), FLAG_OF(DecoderLayer, no_ffn, "layer 1: feed-forward layer"), { 0 },
 },
 of_rope[] = {
     REAL_OF(RopeScaling, base, "layer 1: rope base"), REAL_OF(RopeScaling, factor, "layer 1: rope factor"), REAL_OF(RopeScaling, attention, "layer 1: rope attention_factor"),
     REAL_OF(RopeScaling, growth, "layer 1: rope growth"), WHOLE_OF(RopeScaling, width, "layer 1: features of a head that turn"),
     FLAG_OF(RopeScaling, proportional, "layer 1: rope by whole heads"), FLAG_OF(RopeScaling, still, "layer 1: positions that turn"), { 0 },
 },
+of_transform[] = { FLAG_OF(HeadTransform, bias, "bias in front of the head"), { 0 } },
 of_differential[] = { REAL_OF(Differential, std, "std of what the share of second heads begins with"), { 0 } },
 of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), FLAG_OF(DecoderLayer, by_id, "layer 1: experts by token ids"), FLAG_OF(DecoderLayer, shortcut, "layer 1: mixture that is added behind the next block"), { 0 } },
 of_moe[] = {
@@ -179,6 +180,11 @@ static void put_differential(Decoder *d, void *part)
     d->differential = part;
 }
 
+static void put_transform(Decoder *d, void *part)
+{
+    d->head_transform = part;
+}
+
 static void put_latent(Decoder *d, void *part)
 {
     d->latent = part;
@@ -227,6 +233,9 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     d = tiny_family_of(a, "LlamaDecoderLayer");
     d.hyper = &hyper;
     check(a, &d, d.hyper, sizeof *d.hyper, put_hyper, of_hyper);
+    const HeadTransform transform = { ACTIVATE_GELU, false, d.usual_norm };
+    d.head_transform = &transform;
+    check(a, &d, d.head_transform, sizeof transform, put_transform, of_transform);
     const Joint joint = { 3, 2, 4, d.usual_norm, d.usual_norm, d.usual_norm };
     d = tiny_family_of(a, "LlamaDecoderLayer");
     d.joint = &joint;

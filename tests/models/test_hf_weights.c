@@ -629,6 +629,15 @@ TEST(what_a_part_is_silent_about_is_as_its_class_has_it)
     arena_free(a);
 }
 
+/* A table of embeddings with 8 rows more, of at least as many. */
+static void with_rows_beyond(Arena *a, Tensor *t)
+{
+    char *wider = arena_alloc(a, 2 * tensor_bytes(t));
+    memcpy(wider, t->data, tensor_bytes(t));
+    t->data = wider;
+    t->size[0] += 8;
+}
+
 /* As in Llama 3.2 Vision, whose layers 3, 8, 13 and so on see images alone, and whose embeddings
  * have 8 rows that no text has. */
 TEST(layers_that_see_images_alone_are_left_out)
@@ -654,10 +663,7 @@ TEST(layers_that_see_images_alone_are_left_out)
             u.file[i].name =
                 arena_printf(a, "model.layers.%s%s", number[name[13] - '0'], name + 14);
         if (strcmp(name, "model.embed_tokens.weight") != 0) continue;
-        char *wider = arena_alloc(a, 2 * tensor_bytes(t));
-        memcpy(wider, t->data, tensor_bytes(t));
-        t->data = wider;
-        t->size[0] += 8;
+        with_rows_beyond(a, t);
     }
     returns(a, &u, PART_OF_5);
     hf_refuses(a, arena_printf(a, members, ", \"cross_attention_layers\": 3"), "",
@@ -666,6 +672,32 @@ TEST(layers_that_see_images_alone_are_left_out)
                "each is the number of a layer");
     hf_refuses(a, arena_printf(a, members, ", \"cross_attention_layers\": [0, 1, 2, 3, 4]"), "",
                "it leaves no layer");
+    arena_free(a);
+}
+
+/* As in Apertus 1.5, whose head gives text alone. */
+TEST(token_ids_that_the_head_cannot_give_are_left_out)
+{
+    static const char members[] =
+        "\"model_type\": \"apertus1p5_text\", \"vocab_size\": 24, \"hidden_size\": 8, "
+        "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+        "\"rope_parameters\": {\"rope_type\": \"default\"}%s";
+    Arena *a = arena_new();
+    HfModel m;
+    assert_no_error(hf_config_read(a, hf_folder_with(a, arena_printf(a, members, ""), ""), &m));
+    assert_int_equal(m.decoder->vocab_size, 24);
+    assert_int_equal(m.rows_beyond, 0);
+    assert_close(m.decoder->layer[0].rope->base, 1.2e7, 0);
+    HfUnwritten u = hf_unwritten(a, arena_printf(a, members, ", \"output_vocab_size\": 16"));
+    assert_int_equal(u.model->hf->decoder->vocab_size, 16);
+    assert_true(u.model->hf->is_part);
+    with_rows_beyond(a, &hf_named(u.file, "model.embed_tokens.weight")->tensor);
+    returns(a, &u, ONE_FILE);
+    hf_refuses(a, arena_printf(a, members, ", \"output_vocab_size\": 25"), "",
+               "output_vocab_size: 25 is not known; allowed are null and 1 to vocab_size");
+    hf_refuses(
+        a, arena_printf(a, members, ", \"output_vocab_size\": 16, \"tie_word_embeddings\": true"),
+        "", "a tied head has all rows of the embeddings");
     arena_free(a);
 }
 

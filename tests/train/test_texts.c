@@ -280,6 +280,12 @@ TEST(texts_side_by_side_with_narrow_embeddings_get_the_logits_of_each_alone)
                           "residual: norm_of_sum, head_norm: false");
 }
 
+TEST(texts_side_by_side_with_a_product_in_front_of_the_head_get_the_logits_of_each_alone)
+{
+    check_both_precisions("rope: {base: 10000.0}, embedding_norm: true, head_transform: {bias: "
+                          "true}, layers: [{no_mixer_norm: true}, {window: 8}, {}]");
+}
+
 TEST(texts_side_by_side_with_short_convolutions_get_the_logits_of_each_alone)
 {
     check_both_precisions("rope: {base: 10000.0}, layers: [{count: 2, conv: true}, {}], "

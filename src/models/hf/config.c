@@ -4,7 +4,7 @@
 #include "ops/clamped_swiglu.h"
 #include <string.h>
 
-static Error *read_activation(HfReading *r)
+Error *hf_read_activation(const HfReading *r, const char *key, const char *name, Activation *out)
 {
     static const struct {
         const char *name;
@@ -22,6 +22,19 @@ static Error *read_activation(HfReading *r)
                   { "relu", ACTIVATE_RELU },
                   { "relu2", ACTIVATE_RELU_SQUARED },
                   { "xielu", ACTIVATE_XIELU } };
+    const char *known = "known are";
+    for (size_t i = 0; i < sizeof names / sizeof *names - !r->family->xielu; i++) {
+        if (!strcmp(names[i].name, name)) {
+            *out = names[i].activation;
+            return NULL;
+        }
+        known = arena_printf(r->arena, "%s%s %s", known, i ? "," : "", names[i].name);
+    }
+    return hf_unknown(r, key, known);
+}
+
+static Error *read_activation(HfReading *r)
+{
     const HfFamily *f = r->family;
     const bool of_gemma = f->scaled_embedding;
     const bool is_newer = f->soft_caps || (of_gemma && !r->c.hidden_act);
@@ -34,15 +47,7 @@ static Error *read_activation(HfReading *r)
     if (!name) name = f->activation;
     /* the first Gemma files say gelu in hidden_act, and mean the form with tanh */
     if (of_gemma && !is_newer && !strcmp(name, "gelu")) name = f->activation;
-    const char *known = "known are";
-    for (size_t i = 0; i < sizeof names / sizeof *names - !f->xielu; i++) {
-        if (!strcmp(names[i].name, name)) {
-            r->d->activation = names[i].activation;
-            return NULL;
-        }
-        known = arena_printf(r->arena, "%s%s %s", known, i ? "," : "", names[i].name);
-    }
-    return hf_unknown(r, key, known);
+    return hf_read_activation(r, key, name, &r->d->activation);
 }
 
 /* Its gates are bounded, always by the same numbers. */
@@ -390,7 +395,7 @@ Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *ou
     *out = (HfModel){ .family = r.family,
                       .decoder = r.d,
                       .dtype = dtype_of(&r),
-                      .is_part = is_part,
+                      .is_part = is_part || r.rows_beyond,
                       .layer_of = r.layer_of,
                       .base_layers = r.base_layers,
                       .rows_beyond = r.rows_beyond,

@@ -21,7 +21,8 @@ typedef struct HfModel {
     const char *folder; /* as the user gave it, or where the cache has it */
     const HfFamily *family;
     const Decoder *decoder;
-    bool is_part; /* the language model of a larger one, with images, say */
+    bool is_part; /* the language model of a larger one, with images, say, or without their token
+                     ids */
     HfPacking packing;
     const int64_t *layer_of; /* the layer of the files that each block is; NULL: they count alike */
     bool base_layers; /* weights may be those of base_layer, beside adapters that text does not use

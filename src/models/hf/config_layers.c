@@ -65,7 +65,9 @@ static Error *is_local(const HfReading *r, int64_t i, bool *out)
     case HF_WINDOW_ROPE:
     case HF_WINDOW_HYBRID:
         if (pattern <= 0)
-            return hf_unknown(r, "sliding_window_pattern", "known are positive integers");
+            return hf_unknown(
+                r, r->family->pattern_key ? r->family->pattern_key : "sliding_window_pattern",
+                "known are positive integers");
         *out = (r->family->windows == HF_WINDOW_BEHIND ? i : i + 1) % pattern != 0;
         break;
     case HF_WINDOW_INNER:

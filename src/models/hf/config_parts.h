@@ -147,6 +147,8 @@ int64_t hf_size(const HfReading *r, const char *key, int64_t of_class);
 bool hf_flag(const HfReading *r, const char *key, bool of_class);
 /* The text at a key; NULL: there is none. */
 const char *hf_text(const HfReading *r, const char *key);
+/* config.c: the activation of that name, which stands at the key. */
+Error *hf_read_activation(const HfReading *r, const char *key, const char *name, Activation *out);
 /* config_blocks.c: which layer each block is, and how many blocks there are. */
 Error *hf_read_blocks(HfReading *r);
 /* config_family.c: sets the family by model_type and class. */

@@ -44,7 +44,7 @@ extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt,
     hf_sarvam_mla, hf_lfm3, hf_biogpt, hf_cohere_compass, hf_kimi_linear, hf_olmo_hybrid,
     hf_gpt_neox_japanese, hf_deepseek_v32, hf_glm_moe_dsa, hf_longcat_flash, hf_minimax,
     hf_diffllama, hf_laguna, hf_gemma3n, hf_recurrent_gemma, hf_gemma4_unified, hf_mistral4,
-    hf_openai_gpt, hf_aria, hf_deepseek_v4;
+    hf_openai_gpt, hf_aria, hf_deepseek_v4, hf_modernbert_decoder;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {
@@ -213,7 +213,8 @@ typedef struct HfFamily {
     const HfDialect *dialect; /* NULL: options are called as Llama's are */
     HfKeys keys;
     HfWindows windows;
-    bool needs_window; /* config.json may be silent, and not say null */
+    bool needs_token_ids; /* of special tokens; the class knows no null */
+    bool needs_window;    /* config.json may be silent, and not say null */
     /* What holds where config.json is silent; sizes of 0: it must not be. */
     int64_t vocab_size, n_heads, n_key_heads, top_k;
     double theta, eps;

@@ -17,6 +17,8 @@ typedef struct HfPart {
                          missing, or always */
     bool base_layers; /* files may have adapters beside them, for images and speech */
     bool crossed;     /* layers of cross_attention_layers read images alone, and are left out */
+    bool outputs;     /* the head may have the first output_vocab_size token ids alone, and so has
+                         a text */
 } HfPart;
 
 static const HfRenamed no_names[] = { { 0 } },
@@ -103,7 +105,10 @@ static const HfSilent
                     { "max_position_embeddings", "131072" },
                     { "rms_norm_eps", "1e-5" },
                     { "rope_theta", "500000.0" },
-                    { 0 } };
+                    { 0 } },
+    of_apertus[] = { { "vocab_size", "266752" },       { "hidden_size", "4096" },
+                     { "intermediate_size", "14336" }, { "num_hidden_layers", "32" },
+                     { "num_attention_heads", "32" },  { 0 } };
 
 /* clang-format off */
 static const HfPart parts[] = {
@@ -122,6 +127,7 @@ static const HfPart parts[] = {
     { .type = "paddleocr_vl_text", .whole = "paddleocr_vl", .family = "llama", .renamed = paddle_names, .silent = of_paddle },
     { .type = "phi4_multimodal", .whole = "phi4mm", .family = "phi3", .silent = of_phi4, .base_layers = true },
     { .type = "mllama_text_model", .family = "llama", .renamed = mllama_names, .silent = of_mllama, .heads = HEADS_DIVIDE, .crossed = true },
+    { .type = "apertus1p5_text", .family = "apertus", .silent = of_apertus, .outputs = true },
     /* Models of text alone, by another name. */
     { .type = "gpt-sw3", .family = "gpt2" },
     { .type = "kimi_k2", .family = "deepseek_v3" },
@@ -173,6 +179,23 @@ static Error *leave_out_crossed(HfReading *r, Yaml *root)
     return NULL;
 }
 
+/* Token ids that the head cannot give are those of images and speech; they have the last rows of
+ * embeddings. */
+static Error *leave_out_inputs(HfReading *r, Yaml *root)
+{
+    static const char key[] = "output_vocab_size";
+    const Yaml *given = yaml_get(root, key), *tied = yaml_get(root, "tie_word_embeddings");
+    const int64_t *all = hf_count(r, "vocab_size"), *n = hf_count(r, key);
+    if (!given || given->type == YAML_NULL || !all) return NULL;
+    if (!n || *n < 1 || *n > *all)
+        return hf_unknown(r, key, "allowed are null and 1 to vocab_size");
+    if (*n < *all && tied && tied->type == YAML_BOOL && tied->boolean)
+        return hf_unknown(r, key, "only null is: a tied head has all rows of the embeddings");
+    r->rows_beyond = *all - *n;
+    hf_put_option(r->arena, root, "vocab_size", arena_printf(r->arena, "%lld", (long long)*n));
+    return NULL;
+}
+
 Error *hf_take_part(HfReading *r, const char *type)
 {
     const HfPart *p = find(type);
@@ -188,5 +211,6 @@ Error *hf_take_part(HfReading *r, const char *type)
         hf_put_option(r->arena, root, s->key, s->value);
     if (p->heads == HEADS_DIVIDE || (p->heads == HEADS_MAY_DIVIDE && !hf_count(r, "head_dim")))
         divide_heads(r, root);
+    if (p->outputs) TRY(leave_out_inputs(r, root));
     return p->crossed ? leave_out_crossed(r, root) : NULL;
 }

@@ -11,6 +11,7 @@ static void write_as(const Decoder *d, const HfFamily *f, Dtype dtype, Text *out
     text_clear(out);
     text_putc(out, '{');
     hf_put_class(out, f->model_type, f->class_name, dtype);
+    hf_put_token_ids(out, d, f);
     hf_put_members(out, d, f);
     if (d->is_ternary) {
         hf_put_key(out, "quantization_config");
@@ -48,6 +49,7 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
         closest = hf_family_find(d->embedding_norm    ? "bloom"
                                  : d->alibi_scale > 0 ? "falcon"
                                                       : "mpt");
+    if (d->head_transform) closest = hf_family_find("modernbert-decoder");
     if (d->moe) closest = hf_family_find("mixtral");
     if (d->moe && d->attention_sinks) closest = hf_family_find("gpt_oss");
     if (d->latent) closest = hf_family_find(d->moe ? "deepseek_v3" : "youtu");
@@ -84,6 +86,9 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
 static const char *custom_obstacle(Arena *a, const Decoder *d)
 {
     const Norm *n = d->usual_norm;
+    DecoderLayer *plain = NEW_N(a, DecoderLayer, d->n_layer);
+    for (int64_t i = 0; i < d->n_layer; i++)
+        plain[i] = (DecoderLayer){ .rope = d->layer[i].rope, .n_rope = d->layer[i].n_rope };
     const Decoder class = { .vocab_size = d->vocab_size,
                             .sequence_length = d->sequence_length,
                             .n_layer = d->n_layer,
@@ -102,7 +107,7 @@ static const char *custom_obstacle(Arena *a, const Decoder *d)
                             .ffn_norm = n,
                             .head_norm = n,
                             .usual_norm = n,
-                            .layer = d->layer };
+                            .layer = plain };
     if (n->type != NORM_LAYER) return "norm in front of the head: an RMS norm";
     for (int64_t i = 0; i < d->n_layer; i++)
         if (d->layer[i].mixer != MIXER_ATTENTION || d->layer[i].no_ffn)
@@ -129,6 +134,7 @@ Error *hf_custom_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfF
     text_clear(out);
     text_putc(out, '{');
     hf_put_class(out, "modalities-gpt2", "GPT2ForCausalLM", dtype);
+    hf_put_token_ids(out, d, *family);
     hf_put_key(out, "auto_map");
     text_puts(out, "{\"AutoConfig\": \"configuration_gpt2.GPT2Config\", "
                    "\"AutoModel\": \"modeling_gpt2.GPT2Model\", "

@@ -4,11 +4,16 @@
 #include "models/hf/write_values.h"
 #include <string.h>
 
-const char *hf_activation_name(const Decoder *d)
+const char *hf_name_of_activation(Activation activation)
 {
     static const char *const names[] = { "gelu",  "gelu_pytorch_tanh", "silu",  "relu",
                                          "relu2", "quick_gelu",        "xielu", "silu" };
-    return names[d->activation];
+    return names[activation];
+}
+
+const char *hf_activation_name(const Decoder *d)
+{
+    return hf_name_of_activation(d->activation);
 }
 
 const char *hf_old_activation_name(const Decoder *d)
@@ -27,8 +32,18 @@ void hf_put_class(Text *t, const char *model_type, const char *class, Dtype dtyp
     text_printf(t, "[\"%s\"]", class);
     hf_put_text(t, "model_type", model_type);
     hf_put_text(t, "torch_dtype", dtype_text(dtype));
-    static const char *const ids[] = { "bos_token_id", "eos_token_id", "pad_token_id" };
-    for (int i = 0; i < 3; i++) hf_put_null(t, ids[i]);
+}
+
+void hf_put_token_ids(Text *t, const Decoder *d, const HfFamily *f)
+{
+    static const char *const ids[] = { "bos_token_id", "pad_token_id" };
+    for (int i = 0; i < 2; i++) {
+        if (f->needs_token_ids)
+            hf_put_int(t, ids[i], d->vocab_size - 1);
+        else
+            hf_put_null(t, ids[i]);
+    }
+    hf_put_null(t, "eos_token_id");
 }
 
 static void put_latent(Text *t, const Decoder *d)

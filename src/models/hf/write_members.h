@@ -7,6 +7,8 @@
 
 /* Class and format of the weights. */
 void hf_put_class(Text *t, const char *model_type, const char *class, Dtype dtype);
+/* Ids of special tokens, which are none, or the last one in classes that need a number. */
+void hf_put_token_ids(Text *t, const Decoder *d, const HfFamily *f);
 /* What the class of a family reads. */
 void hf_put_members(Text *t, const Decoder *d, const HfFamily *f);
 /* Of them, what it says layer by layer, and of mixtures of experts. */
@@ -27,6 +29,7 @@ void hf_put_sizes(Text *t, const Decoder *d, const HfFamily *f, const char *widt
 /* The dropout of layers and embeddings, by the names of the class. */
 void hf_put_dropout(Text *t, const Decoder *d, const HfFamily *f);
 const char *hf_activation_name(const Decoder *d);
+const char *hf_name_of_activation(Activation activation);
 /* Likewise, as the classes that came with GPT-2 call it. */
 const char *hf_old_activation_name(const Decoder *d);
 /* write_selective.c: selective state spaces, and the periods of kinds of layers. */
