@@ -1,8 +1,24 @@
 /* aria.c - the options of Aria's language model: each layer is a mixture, with experts that every
  * token goes through beside it. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
+
+const HfName hf_aria_names[] = {
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.mlp.experts.fc1.weight",
+      HF_STACKED_FIRST_COLUMNS },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.mlp.experts.fc1.weight",
+      HF_STACKED_SECOND_COLUMNS },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.mlp.experts.fc2.weight",
+      HF_STACKED },
+    { 0 },
+};
 
 typedef struct Options {
     int64_t moe_num_shared_experts;

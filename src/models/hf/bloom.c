@@ -1,7 +1,13 @@
 /* bloom.c - the options of BLOOM, which has few. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
+
+const HfName hf_bloom_names[] = {
+    { "transformer.embedding_norm.*", "transformer.word_embeddings_layernorm.*", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     const int64_t *n_embed, *seq_length;

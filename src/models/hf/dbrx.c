@@ -1,10 +1,34 @@
 /* dbrx.c - the options of DBRX, those of attention and of its experts in objects of their
  * own. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
 #include <math.h>
 #include <string.h>
+
+const HfName hf_dbrx_names[] = {
+    { "transformer.wte.*", "transformer.wte.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "transformer.blocks.%.norm_attn_norm.norm_1.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.blocks.%.norm_attn_norm.norm_2.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*",
+      HF_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*", HF_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*",
+      HF_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.blocks.%.norm_attn_norm.attn.out_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "transformer.blocks.%.ffn.router.layer.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "transformer.blocks.%.ffn.experts.mlp.w1",
+      HF_STACKED_FLAT_ROWS },
+    { "transformer.h.%.mlp.experts.V.weight", "transformer.blocks.%.ffn.experts.mlp.v1",
+      HF_STACKED_FLAT_ROWS },
+    { "transformer.h.%.mlp.experts.W_2.weight", "transformer.blocks.%.ffn.experts.mlp.w2",
+      HF_STACKED_FLAT },
+    { "transformer.lm_head_norm.*", "transformer.norm_f.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     const int64_t *d_model, *n_heads, *n_layers, *max_seq_len;

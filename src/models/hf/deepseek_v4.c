@@ -1,10 +1,62 @@
 /* deepseek_v4.c - DeepSeek V4: attention of one key and value that sees windows of tokens, in three
  * kinds of layers, hyper-connections, and first layers whose experts go by token ids. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
 #include <math.h>
 #include <string.h>
+
+const HfName hf_deepseek_v4_names[] = {
+    { "transformer.h.%.attention_norm.*", "model.layers.%.attn_norm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.ffn_norm.*", HF_SAME },
+    { "transformer.h.%.hyper_mixer.weight", "model.layers.%.hc_attn_fn", HF_SAME },
+    { "transformer.h.%.hyper_mixer.base", "model.layers.%.hc_attn_base", HF_SAME },
+    { "transformer.h.%.hyper_mixer.scale", "model.layers.%.hc_attn_scale", HF_SAME },
+    { "transformer.h.%.hyper_ffn.weight", "model.layers.%.hc_ffn_fn", HF_SAME },
+    { "transformer.h.%.hyper_ffn.base", "model.layers.%.hc_ffn_base", HF_SAME },
+    { "transformer.h.%.hyper_ffn.scale", "model.layers.%.hc_ffn_scale", HF_SAME },
+    { "transformer.hyper_head.weight", "model.hc_head.hc_fn", HF_SAME },
+    { "transformer.hyper_head.base", "model.hc_head.hc_base", HF_SAME },
+    { "transformer.hyper_head.scale", "model.hc_head.hc_scale", HF_SAME },
+    { "transformer.h.%.attn.sinks", "model.layers.%.attn.attn_sink", HF_SAME },
+    { "transformer.h.%.attn.q_latent.*", "model.layers.%.attn.wq_a.*", HF_SAME },
+    { "transformer.h.%.attn.q_latent_norm.*", "model.layers.%.attn.q_norm.*", HF_SAME },
+    { "transformer.h.%.attn.q_up.*", "model.layers.%.attn.wq_b.*", HF_TURNING_ROWS },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.attn.wkv.*", HF_TURNING_ROWS },
+    { "transformer.h.%.attn.k_norm.*", "model.layers.%.attn.norm.*", HF_TURNING_ROWS },
+    { "transformer.h.%.attn.o_latent.*", "model.layers.%.attn.wo_a.*", HF_TURNING_COLUMNS },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.attn.wo_b.*", HF_SAME },
+    { "transformer.h.%.attn.window_k.*", "model.layers.%.attn.compressor.wkv.*", HF_TURNING_ROWS },
+    { "transformer.h.%.attn.window_gate.*", "model.layers.%.attn.compressor.wgate.*",
+      HF_TURNING_ROWS },
+    { "transformer.h.%.attn.window_bias", "model.layers.%.attn.compressor.ape",
+      HF_TURNING_COLUMNS },
+    { "transformer.h.%.attn.window_norm.*", "model.layers.%.attn.compressor.norm.*",
+      HF_TURNING_ROWS },
+    { "transformer.h.%.attn.index_q.*", "model.layers.%.attn.indexer.wq_b.*", HF_TURNING_ROWS },
+    { "transformer.h.%.attn.index_weights.*", "model.layers.%.attn.indexer.weights_proj.*",
+      HF_SAME },
+    { "transformer.h.%.attn.index_k.*", "model.layers.%.attn.indexer.compressor.wkv.*",
+      HF_TURNING_ROWS },
+    { "transformer.h.%.attn.index_gate.*", "model.layers.%.attn.indexer.compressor.wgate.*",
+      HF_TURNING_ROWS },
+    { "transformer.h.%.attn.index_bias", "model.layers.%.attn.indexer.compressor.ape",
+      HF_TURNING_COLUMNS },
+    { "transformer.h.%.attn.index_norm.*", "model.layers.%.attn.indexer.compressor.norm.*",
+      HF_TURNING_ROWS },
+    { "transformer.h.%.mlp.router.experts", "model.layers.%.ffn.gate.tid2eid", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.ffn.gate.bias", HF_SAME },
+    { "transformer.h.%.mlp.router.weight", "model.layers.%.ffn.gate.weight", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.ffn.experts.#.w1.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.ffn.experts.#.w3.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.ffn.experts.#.w2.*", HF_EXPERTS },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.ffn.shared_experts.w1.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.ffn.shared_experts.w3.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.ffn.shared_experts.w2.*", HF_SAME },
+    { "transformer.lm_head.*", "head.*", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     int64_t q_lora_rank, o_groups, o_lora_rank, index_n_heads, index_head_dim, index_topk, hc_mult,

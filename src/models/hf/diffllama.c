@@ -1,8 +1,20 @@
 /* diffllama.c - the options of DiffLlama, whose heads come in pairs. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
 #include <math.h>
+
+const HfName hf_diffllama_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_PAIRED_HEADS },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.k_proj.*", HF_PAIRED_HEADS },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.v_proj.*", HF_PAIRED_HEADS },
+    { "transformer.h.%.attn.lambda_q1", "model.layers.%.self_attn.lambda_q1", HF_SAME },
+    { "transformer.h.%.attn.lambda_k1", "model.layers.%.self_attn.lambda_k1", HF_SAME },
+    { "transformer.h.%.attn.lambda_q2", "model.layers.%.self_attn.lambda_q2", HF_SAME },
+    { "transformer.h.%.attn.lambda_k2", "model.layers.%.self_attn.lambda_k2", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     double lambda_std_dev;

@@ -1,7 +1,23 @@
 /* exaone.c - what EXAONE 3 and 3.5 call as GPT-2 does, though they compute what Llama does. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
+
+const HfName hf_exaone_names[] = {
+    { "transformer.wte.*", "transformer.wte.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "transformer.h.%.ln_1.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.h.%.ln_2.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.attention.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.attention.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.attention.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.attention.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "transformer.h.%.mlp.c_fc_0.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "transformer.h.%.mlp.c_fc_1.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "transformer.h.%.mlp.c_proj.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "transformer.ln_f.*", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     const int64_t *num_layers;

@@ -1,8 +1,19 @@
 /* gpt2.c - the options of GPT-2, and of the classes that came from it: GPT-J, CodeGen and
  * GPTBigCode. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
+
+const HfName hf_bigcode_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.c_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.c_fc.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.c_proj.*", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     const int64_t *n_inner;

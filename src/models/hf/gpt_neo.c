@@ -1,9 +1,20 @@
 /* gpt_neo.c - the options of GPT-Neo: which layers see all keys, and what others call
  * otherwise. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
 #include <string.h>
+
+const HfName hf_gpt_neo_names[] = {
+    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.attention.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.attention.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.attention.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.attention.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.c_fc.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.c_proj.*", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     const int64_t *num_layers;

@@ -1,10 +1,31 @@
 /* llama4.c - what Llama 4 has of its own: chunks in the place of windows, queries that
  * grow where no position turns, and experts whose inputs are weighed. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
 #include <math.h>
 #include <string.h>
+
+const HfName hf_llama4_names[] = {
+    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.down_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.feed_forward.shared_expert.gate_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.feed_forward.shared_expert.up_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.feed_forward.shared_expert.down_proj.*",
+      HF_SAME },
+    { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.router.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.feed_forward.experts.gate_up_proj",
+      HF_STACKED_FIRST_COLUMNS },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.feed_forward.experts.gate_up_proj",
+      HF_STACKED_SECOND_COLUMNS },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.feed_forward.experts.down_proj",
+      HF_STACKED },
+    { 0 },
+};
 
 typedef struct Options {
     const Yaml *attention_chunk_size, *attn_temperature_tuning;

@@ -1,8 +1,16 @@
 /* mimo_v2.c - what MiMo V2 has of its own: values of another width than keys, and layers with a
  * window, which have twice the key heads, and alone have sinks. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
+
+const HfName hf_mimo_v2_names[] = {
+    { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.attention_sink_bias", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.e_score_correction_bias",
+      HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     const double *attention_value_scale;

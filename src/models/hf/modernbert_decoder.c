@@ -1,8 +1,28 @@
 /* modernbert_decoder.c - the options of ModernBERT's decoder, whose head reads a product of the
  * stream, and whose first block has no norm in front. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
+
+const HfName hf_modernbert_names[] = {
+    { "transformer.wte.*", "model.embeddings.tok_embeddings.*", HF_SAME },
+    { "transformer.embedding_norm.*", "model.embeddings.norm.*", HF_SAME },
+    { "transformer.h.%.attention_norm.*", "model.layers.%.attn_norm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.mlp_norm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.attn.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.attn.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.attn.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.attn.Wo.*", HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp.Wi.*", HF_FIRST_HALF },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp.Wi.*", HF_SECOND_HALF },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.mlp.Wo.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.final_norm.*", HF_SAME },
+    { "transformer.head_transform.*", "lm_head.dense.*", HF_SAME },
+    { "transformer.head_transform_norm.*", "lm_head.norm.*", HF_SAME },
+    { "transformer.lm_head.*", "decoder.*", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     const Yaml *local_attention;

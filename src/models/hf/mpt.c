@@ -1,10 +1,24 @@
 /* mpt.c - the options of MPT, those of attention in an object of their own. What files
  * may say and the class does not compute is refused. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
 #include <math.h>
 #include <string.h>
+
+const HfName hf_mpt_names[] = {
+    { "transformer.h.%.attention_norm.*", "transformer.blocks.%.norm_1.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "transformer.blocks.%.norm_2.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_QUERIES },
+    { "transformer.h.%.attn.k_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_KEYS },
+    { "transformer.h.%.attn.v_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_VALUES },
+    { "transformer.h.%.attn.c_proj.*", "transformer.blocks.%.attn.out_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_fc.*", "transformer.blocks.%.ffn.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.c_proj.*", "transformer.blocks.%.ffn.down_proj.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "transformer.norm_f.*", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     const int64_t *d_model, *n_heads, *n_layers, *max_seq_len;

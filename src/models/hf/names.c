@@ -1,4 +1,5 @@
-/* names.c - the names of the tensors of each family, where they lie otherwise than in others. */
+/* names.c - the names of tensors of families that have no file of their own, where they lie
+ * otherwise than in others. */
 #include "models/hf/names.h"
 
 const HfName hf_llama_names[] = {
@@ -74,103 +75,9 @@ const HfName hf_gemma3n_names[] = {
     { 0 },
 };
 
-const HfName hf_deepseek_v4_names[] = {
-    { "transformer.h.%.attention_norm.*", "model.layers.%.attn_norm.*", HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "model.layers.%.ffn_norm.*", HF_SAME },
-    { "transformer.h.%.hyper_mixer.weight", "model.layers.%.hc_attn_fn", HF_SAME },
-    { "transformer.h.%.hyper_mixer.base", "model.layers.%.hc_attn_base", HF_SAME },
-    { "transformer.h.%.hyper_mixer.scale", "model.layers.%.hc_attn_scale", HF_SAME },
-    { "transformer.h.%.hyper_ffn.weight", "model.layers.%.hc_ffn_fn", HF_SAME },
-    { "transformer.h.%.hyper_ffn.base", "model.layers.%.hc_ffn_base", HF_SAME },
-    { "transformer.h.%.hyper_ffn.scale", "model.layers.%.hc_ffn_scale", HF_SAME },
-    { "transformer.hyper_head.weight", "model.hc_head.hc_fn", HF_SAME },
-    { "transformer.hyper_head.base", "model.hc_head.hc_base", HF_SAME },
-    { "transformer.hyper_head.scale", "model.hc_head.hc_scale", HF_SAME },
-    { "transformer.h.%.attn.sinks", "model.layers.%.attn.attn_sink", HF_SAME },
-    { "transformer.h.%.attn.q_latent.*", "model.layers.%.attn.wq_a.*", HF_SAME },
-    { "transformer.h.%.attn.q_latent_norm.*", "model.layers.%.attn.q_norm.*", HF_SAME },
-    { "transformer.h.%.attn.q_up.*", "model.layers.%.attn.wq_b.*", HF_TURNING_ROWS },
-    { "transformer.h.%.attn.k_attn.*", "model.layers.%.attn.wkv.*", HF_TURNING_ROWS },
-    { "transformer.h.%.attn.k_norm.*", "model.layers.%.attn.norm.*", HF_TURNING_ROWS },
-    { "transformer.h.%.attn.o_latent.*", "model.layers.%.attn.wo_a.*", HF_TURNING_COLUMNS },
-    { "transformer.h.%.attn.c_proj.*", "model.layers.%.attn.wo_b.*", HF_SAME },
-    { "transformer.h.%.attn.window_k.*", "model.layers.%.attn.compressor.wkv.*", HF_TURNING_ROWS },
-    { "transformer.h.%.attn.window_gate.*", "model.layers.%.attn.compressor.wgate.*",
-      HF_TURNING_ROWS },
-    { "transformer.h.%.attn.window_bias", "model.layers.%.attn.compressor.ape",
-      HF_TURNING_COLUMNS },
-    { "transformer.h.%.attn.window_norm.*", "model.layers.%.attn.compressor.norm.*",
-      HF_TURNING_ROWS },
-    { "transformer.h.%.attn.index_q.*", "model.layers.%.attn.indexer.wq_b.*", HF_TURNING_ROWS },
-    { "transformer.h.%.attn.index_weights.*", "model.layers.%.attn.indexer.weights_proj.*",
-      HF_SAME },
-    { "transformer.h.%.attn.index_k.*", "model.layers.%.attn.indexer.compressor.wkv.*",
-      HF_TURNING_ROWS },
-    { "transformer.h.%.attn.index_gate.*", "model.layers.%.attn.indexer.compressor.wgate.*",
-      HF_TURNING_ROWS },
-    { "transformer.h.%.attn.index_bias", "model.layers.%.attn.indexer.compressor.ape",
-      HF_TURNING_COLUMNS },
-    { "transformer.h.%.attn.index_norm.*", "model.layers.%.attn.indexer.compressor.norm.*",
-      HF_TURNING_ROWS },
-    { "transformer.h.%.mlp.router.experts", "model.layers.%.ffn.gate.tid2eid", HF_SAME },
-    { "transformer.h.%.mlp.router.balance", "model.layers.%.ffn.gate.bias", HF_SAME },
-    { "transformer.h.%.mlp.router.weight", "model.layers.%.ffn.gate.weight", HF_SAME },
-    { "transformer.h.%.mlp.experts.W.*", "model.layers.%.ffn.experts.#.w1.*", HF_EXPERTS },
-    { "transformer.h.%.mlp.experts.V.*", "model.layers.%.ffn.experts.#.w3.*", HF_EXPERTS },
-    { "transformer.h.%.mlp.experts.W_2.*", "model.layers.%.ffn.experts.#.w2.*", HF_EXPERTS },
-    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.ffn.shared_experts.w1.*", HF_SAME },
-    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.ffn.shared_experts.w3.*", HF_SAME },
-    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.ffn.shared_experts.w2.*", HF_SAME },
-    { "transformer.lm_head.*", "head.*", HF_SAME },
-    { 0 },
-};
-
-const HfName hf_recurrent_gemma_names[] = {
-    { "transformer.h.%.attention_norm.*", "model.layers.%.temporal_pre_norm.*", HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "model.layers.%.channel_pre_norm.*", HF_SAME },
-    { "transformer.h.%.attn.q_attn.*", "model.layers.%.temporal_block.q_proj.*", HF_SAME },
-    { "transformer.h.%.attn.k_attn.*", "model.layers.%.temporal_block.k_proj.*", HF_SAME },
-    { "transformer.h.%.attn.v_attn.*", "model.layers.%.temporal_block.v_proj.*", HF_SAME },
-    { "transformer.h.%.attn.c_proj.*", "model.layers.%.temporal_block.o_proj.*", HF_SAME },
-    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.temporal_block.linear_x.*", HF_SAME },
-    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.temporal_block.linear_y.*", HF_SAME },
-    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.temporal_block.linear_out.*",
-      HF_SAME },
-    { "transformer.h.%.linear_attn.v_conv.weight", "model.layers.%.temporal_block.conv_1d.weight",
-      HF_CONV },
-    { "transformer.h.%.linear_attn.v_conv.bias", "model.layers.%.temporal_block.conv_1d.bias",
-      HF_SAME },
-    { "transformer.h.%.linear_attn.in_gate.weight",
-      "model.layers.%.temporal_block.rg_lru.input_gate_weight", HF_STACKED_ROWS },
-    { "transformer.h.%.linear_attn.in_gate.bias",
-      "model.layers.%.temporal_block.rg_lru.input_gate_bias", HF_SAME },
-    { "transformer.h.%.linear_attn.fade_gate.weight",
-      "model.layers.%.temporal_block.rg_lru.recurrent_gate_weight", HF_STACKED_ROWS },
-    { "transformer.h.%.linear_attn.fade_gate.bias",
-      "model.layers.%.temporal_block.rg_lru.recurrent_gate_bias", HF_SAME },
-    { "transformer.h.%.delta_gates.speed", "model.layers.%.temporal_block.rg_lru.recurrent_param",
-      HF_SAME },
-    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp_block.gate_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp_block.up_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.W_2.*", "model.layers.%.mlp_block.down_proj.*", HF_SAME },
-    { "transformer.lm_head_norm.*", "model.final_norm.*", HF_SAME },
-    { 0 },
-};
-
 const HfName hf_cohere_names[] = {
     { "transformer.h.%.attn.q_norm.*", "model.layers.%.self_attn.q_norm.*", HF_HEAD_ROWS },
     { "transformer.h.%.attn.k_norm.*", "model.layers.%.self_attn.k_norm.*", HF_HEAD_ROWS },
-    { 0 },
-};
-
-const HfName hf_diffllama_names[] = {
-    { "transformer.h.%.attn.q_attn.*", "model.layers.%.self_attn.q_proj.*", HF_PAIRED_HEADS },
-    { "transformer.h.%.attn.k_attn.*", "model.layers.%.self_attn.k_proj.*", HF_PAIRED_HEADS },
-    { "transformer.h.%.attn.v_attn.*", "model.layers.%.self_attn.v_proj.*", HF_PAIRED_HEADS },
-    { "transformer.h.%.attn.lambda_q1", "model.layers.%.self_attn.lambda_q1", HF_SAME },
-    { "transformer.h.%.attn.lambda_k1", "model.layers.%.self_attn.lambda_k1", HF_SAME },
-    { "transformer.h.%.attn.lambda_q2", "model.layers.%.self_attn.lambda_q2", HF_SAME },
-    { "transformer.h.%.attn.lambda_k2", "model.layers.%.self_attn.lambda_k2", HF_SAME },
     { 0 },
 };
 
@@ -614,46 +521,6 @@ const HfName hf_gpt2_names[] = {
     { 0 },
 };
 
-const HfName hf_openai_gpt_names[] = {
-    { "transformer.wte.*", "transformer.tokens_embed.*", HF_SAME },
-    { "transformer.wpe.*", "transformer.positions_embed.*", HF_SAME },
-    { 0 },
-};
-
-const HfName hf_aria_names[] = {
-    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.mlp.shared_experts.gate_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.mlp.shared_experts.up_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.mlp.shared_experts.down_proj.*",
-      HF_SAME },
-    { "transformer.h.%.mlp.router.*", "model.layers.%.mlp.router.*", HF_SAME },
-    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.mlp.experts.fc1.weight",
-      HF_STACKED_FIRST_COLUMNS },
-    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.mlp.experts.fc1.weight",
-      HF_STACKED_SECOND_COLUMNS },
-    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.mlp.experts.fc2.weight",
-      HF_STACKED },
-    { 0 },
-};
-
-const HfName hf_modernbert_names[] = {
-    { "transformer.wte.*", "model.embeddings.tok_embeddings.*", HF_SAME },
-    { "transformer.embedding_norm.*", "model.embeddings.norm.*", HF_SAME },
-    { "transformer.h.%.attention_norm.*", "model.layers.%.attn_norm.*", HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "model.layers.%.mlp_norm.*", HF_SAME },
-    { "transformer.h.%.attn.q_attn.*", "model.layers.%.attn.q_proj.*", HF_SAME },
-    { "transformer.h.%.attn.k_attn.*", "model.layers.%.attn.k_proj.*", HF_SAME },
-    { "transformer.h.%.attn.v_attn.*", "model.layers.%.attn.v_proj.*", HF_SAME },
-    { "transformer.h.%.attn.c_proj.*", "model.layers.%.attn.Wo.*", HF_SAME },
-    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp.Wi.*", HF_FIRST_HALF },
-    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp.Wi.*", HF_SECOND_HALF },
-    { "transformer.h.%.mlp.W_2.*", "model.layers.%.mlp.Wo.*", HF_SAME },
-    { "transformer.lm_head_norm.*", "model.final_norm.*", HF_SAME },
-    { "transformer.head_transform.*", "lm_head.dense.*", HF_SAME },
-    { "transformer.head_transform_norm.*", "lm_head.norm.*", HF_SAME },
-    { "transformer.lm_head.*", "decoder.*", HF_SAME },
-    { 0 },
-};
-
 const HfName hf_granitemoe_names[] = {
     { "transformer.h.%.mlp.router.*", "model.layers.%.block_sparse_moe.router.layer.*", HF_SAME },
     { "transformer.h.%.mlp.experts.W.*", "model.layers.%.block_sparse_moe.input_linear.*",
@@ -690,49 +557,6 @@ const HfName hf_granitemoe_swa_names[] = {
 const HfName hf_hyperclovax_names[] = {
     { "transformer.h.%.attention_post_norm.*", "model.layers.%.post_norm1.*", HF_SAME },
     { "transformer.h.%.ffn_post_norm.*", "model.layers.%.post_norm2.*", HF_SAME },
-    { 0 },
-};
-
-const HfName hf_llama4_names[] = {
-    { "transformer.h.%.mlp.W.*", "model.layers.%.feed_forward.gate_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.V.*", "model.layers.%.feed_forward.up_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.W_2.*", "model.layers.%.feed_forward.down_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.shared.W.*", "model.layers.%.feed_forward.shared_expert.gate_proj.*",
-      HF_SAME },
-    { "transformer.h.%.mlp.shared.V.*", "model.layers.%.feed_forward.shared_expert.up_proj.*",
-      HF_SAME },
-    { "transformer.h.%.mlp.shared.W_2.*", "model.layers.%.feed_forward.shared_expert.down_proj.*",
-      HF_SAME },
-    { "transformer.h.%.mlp.router.*", "model.layers.%.feed_forward.router.*", HF_SAME },
-    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.feed_forward.experts.gate_up_proj",
-      HF_STACKED_FIRST_COLUMNS },
-    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.feed_forward.experts.gate_up_proj",
-      HF_STACKED_SECOND_COLUMNS },
-    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.feed_forward.experts.down_proj",
-      HF_STACKED },
-    { 0 },
-};
-
-const HfName hf_dbrx_names[] = {
-    { "transformer.wte.*", "transformer.wte.*", HF_SAME },
-    { "transformer.h.%.attention_norm.*", "transformer.blocks.%.norm_attn_norm.norm_1.*", HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "transformer.blocks.%.norm_attn_norm.norm_2.*", HF_SAME },
-    { "transformer.h.%.attn.q_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*",
-      HF_QUERIES },
-    { "transformer.h.%.attn.k_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*", HF_KEYS },
-    { "transformer.h.%.attn.v_attn.*", "transformer.blocks.%.norm_attn_norm.attn.Wqkv.*",
-      HF_VALUES },
-    { "transformer.h.%.attn.c_proj.*", "transformer.blocks.%.norm_attn_norm.attn.out_proj.*",
-      HF_SAME },
-    { "transformer.h.%.mlp.router.*", "transformer.blocks.%.ffn.router.layer.*", HF_SAME },
-    { "transformer.h.%.mlp.experts.W.weight", "transformer.blocks.%.ffn.experts.mlp.w1",
-      HF_STACKED_FLAT_ROWS },
-    { "transformer.h.%.mlp.experts.V.weight", "transformer.blocks.%.ffn.experts.mlp.v1",
-      HF_STACKED_FLAT_ROWS },
-    { "transformer.h.%.mlp.experts.W_2.weight", "transformer.blocks.%.ffn.experts.mlp.w2",
-      HF_STACKED_FLAT },
-    { "transformer.lm_head_norm.*", "transformer.norm_f.*", HF_SAME },
-    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
     { 0 },
 };
 
@@ -840,13 +664,6 @@ const HfName hf_codegen_names[] = {
 const HfName hf_exaone_moe_names[] = {
     { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.e_score_correction_bias", HF_SAME },
     SIGMOID_ROUTER,
-    { 0 },
-};
-
-const HfName hf_mimo_v2_names[] = {
-    { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.attention_sink_bias", HF_SAME },
-    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.e_score_correction_bias",
-      HF_SAME },
     { 0 },
 };
 
@@ -958,59 +775,6 @@ const HfName hf_sarvam_names[] = {
     { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.expert_bias", HF_SAME },
     SIGMOID_ROUTER,
     NEXTN,
-    { 0 },
-};
-
-const HfName hf_bigcode_names[] = {
-    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_QUERIES },
-    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_KEYS },
-    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.c_attn.*", HF_GROUP_VALUES },
-    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.c_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.c_fc.*", HF_SAME },
-    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.c_proj.*", HF_SAME },
-    { 0 },
-};
-
-const HfName hf_exaone_names[] = {
-    { "transformer.wte.*", "transformer.wte.*", HF_SAME },
-    { "transformer.h.%.attention_norm.*", "transformer.h.%.ln_1.*", HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "transformer.h.%.ln_2.*", HF_SAME },
-    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.attention.q_proj.*", HF_SAME },
-    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.attention.k_proj.*", HF_SAME },
-    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.attention.v_proj.*", HF_SAME },
-    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.attention.out_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.W.*", "transformer.h.%.mlp.c_fc_0.*", HF_SAME },
-    { "transformer.h.%.mlp.V.*", "transformer.h.%.mlp.c_fc_1.*", HF_SAME },
-    { "transformer.h.%.mlp.W_2.*", "transformer.h.%.mlp.c_proj.*", HF_SAME },
-    { "transformer.lm_head_norm.*", "transformer.ln_f.*", HF_SAME },
-    { 0 },
-};
-
-const HfName hf_gpt_neo_names[] = {
-    { "transformer.h.%.attn.q_attn.*", "transformer.h.%.attn.attention.q_proj.*", HF_SAME },
-    { "transformer.h.%.attn.k_attn.*", "transformer.h.%.attn.attention.k_proj.*", HF_SAME },
-    { "transformer.h.%.attn.v_attn.*", "transformer.h.%.attn.attention.v_proj.*", HF_SAME },
-    { "transformer.h.%.attn.c_proj.*", "transformer.h.%.attn.attention.out_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.c_fc.*", "transformer.h.%.mlp.c_fc.*", HF_SAME },
-    { "transformer.h.%.mlp.c_proj.*", "transformer.h.%.mlp.c_proj.*", HF_SAME },
-    { 0 },
-};
-
-const HfName hf_bloom_names[] = {
-    { "transformer.embedding_norm.*", "transformer.word_embeddings_layernorm.*", HF_SAME },
-    { 0 },
-};
-
-const HfName hf_mpt_names[] = {
-    { "transformer.h.%.attention_norm.*", "transformer.blocks.%.norm_1.*", HF_SAME },
-    { "transformer.h.%.ffn_norm.*", "transformer.blocks.%.norm_2.*", HF_SAME },
-    { "transformer.h.%.attn.q_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_QUERIES },
-    { "transformer.h.%.attn.k_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_KEYS },
-    { "transformer.h.%.attn.v_attn.*", "transformer.blocks.%.attn.Wqkv.*", HF_VALUES },
-    { "transformer.h.%.attn.c_proj.*", "transformer.blocks.%.attn.out_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.c_fc.*", "transformer.blocks.%.ffn.up_proj.*", HF_SAME },
-    { "transformer.h.%.mlp.c_proj.*", "transformer.blocks.%.ffn.down_proj.*", HF_SAME },
-    { "transformer.lm_head_norm.*", "transformer.norm_f.*", HF_SAME },
     { 0 },
 };
 

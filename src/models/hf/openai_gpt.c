@@ -1,8 +1,15 @@
 /* openai_gpt.c - the options of the first GPT, whose norms are of sums. */
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
 #include <string.h>
+
+const HfName hf_openai_gpt_names[] = {
+    { "transformer.wte.*", "transformer.tokens_embed.*", HF_SAME },
+    { "transformer.wpe.*", "transformer.positions_embed.*", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     const char *afn;

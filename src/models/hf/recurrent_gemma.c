@@ -2,9 +2,42 @@
  * attention with a window. */
 #include "base/json.h"
 #include "models/hf/config_parts.h"
+#include "models/hf/names.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
 #include <string.h>
+
+const HfName hf_recurrent_gemma_names[] = {
+    { "transformer.h.%.attention_norm.*", "model.layers.%.temporal_pre_norm.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.channel_pre_norm.*", HF_SAME },
+    { "transformer.h.%.attn.q_attn.*", "model.layers.%.temporal_block.q_proj.*", HF_SAME },
+    { "transformer.h.%.attn.k_attn.*", "model.layers.%.temporal_block.k_proj.*", HF_SAME },
+    { "transformer.h.%.attn.v_attn.*", "model.layers.%.temporal_block.v_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.temporal_block.o_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.temporal_block.linear_x.*", HF_SAME },
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.temporal_block.linear_y.*", HF_SAME },
+    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.temporal_block.linear_out.*",
+      HF_SAME },
+    { "transformer.h.%.linear_attn.v_conv.weight", "model.layers.%.temporal_block.conv_1d.weight",
+      HF_CONV },
+    { "transformer.h.%.linear_attn.v_conv.bias", "model.layers.%.temporal_block.conv_1d.bias",
+      HF_SAME },
+    { "transformer.h.%.linear_attn.in_gate.weight",
+      "model.layers.%.temporal_block.rg_lru.input_gate_weight", HF_STACKED_ROWS },
+    { "transformer.h.%.linear_attn.in_gate.bias",
+      "model.layers.%.temporal_block.rg_lru.input_gate_bias", HF_SAME },
+    { "transformer.h.%.linear_attn.fade_gate.weight",
+      "model.layers.%.temporal_block.rg_lru.recurrent_gate_weight", HF_STACKED_ROWS },
+    { "transformer.h.%.linear_attn.fade_gate.bias",
+      "model.layers.%.temporal_block.rg_lru.recurrent_gate_bias", HF_SAME },
+    { "transformer.h.%.delta_gates.speed", "model.layers.%.temporal_block.rg_lru.recurrent_param",
+      HF_SAME },
+    { "transformer.h.%.mlp.W.*", "model.layers.%.mlp_block.gate_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.V.*", "model.layers.%.mlp_block.up_proj.*", HF_SAME },
+    { "transformer.h.%.mlp.W_2.*", "model.layers.%.mlp_block.down_proj.*", HF_SAME },
+    { "transformer.lm_head_norm.*", "model.final_norm.*", HF_SAME },
+    { 0 },
+};
 
 typedef struct Options {
     const int64_t *lru_width;
