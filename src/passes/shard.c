@@ -43,6 +43,12 @@ static unsigned allowed_partial(const Sharder *s, const Node *n)
     return all;
 }
 
+/* Of that, what may stay in input k: a product with numbers of the first alone owes sums. */
+static unsigned partial_of(const Node *n, int k, unsigned partial)
+{
+    return k == 0 || n->op->flags & OP_SUM ? partial : 0;
+}
+
 /* What is written in place has its split. */
 static void take_written(const Node *n, Want *of_slot, unsigned *used)
 {
@@ -193,7 +199,7 @@ static void take_rule(const Sharder *s, const Node *n, const Rule *r, unsigned p
             const Dim *x = &n->in[k]->dim[d];
             const DimRef *ref = &n->dims->in[k].dim[d];
             if (*used >> r->mesh & 1 || !ref->n || !x->axis || strcmp(x->axis, r->axis)) continue;
-            bool owes = n->in[k]->partial & ~partial & 1u << r->mesh;
+            bool owes = n->in[k]->partial & ~partial_of(n, k, partial) & 1u << r->mesh;
             Want *w = &of_slot[ref->slot[0]];
             if (!shard_has_axis(x->mesh, r->mesh) && !owes && !is_elsewhere(n->in[k], r->mesh) &&
                 !adds_tokens(n, r->mesh, ref->slot[0]))
@@ -225,7 +231,7 @@ static Error *shard_node(Sharder *s, Node *n)
         Want want[MAX_DIMS] = { 0 };
         for (int d = 0; d < n->in[k]->n_dims; d++)
             if (n->dims->in[k].dim[d].n) want[d] = of_slot[n->dims->in[k].dim[d].slot[0]];
-        n->in[k] = shard_settle(s, n->in[k], partial, want);
+        n->in[k] = shard_settle(s, n->in[k], partial_of(n, k, partial), want);
     }
     g->node = arena_grow(g->arena, g->node, g->n_nodes, &g->cap_nodes, sizeof *g->node);
     g->node[g->n_nodes++] = n;

@@ -164,6 +164,23 @@ TEST(experts_by_token_ids_learn_on_ranks_what_they_learn_on_one)
     arena_free(a);
 }
 
+/* Of Mixtral, without a norm between the last mixture and the head, whose gradient ranks of tp sum.
+ */
+TEST(a_mixture_right_in_front_of_the_head_learns_on_ranks_what_it_learns_on_one)
+{
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "MixtralDecoderLayer");
+    d.head_norm = NULL;
+    for (int sequence = 0; sequence < 2; sequence++)
+        equals_one_rank(&d,
+                        (LayoutCase){ .size[MESH_EP] = 2,
+                                      .size[MESH_TP] = 2,
+                                      .sharding = { .tensor = true, .sequence = sequence },
+                                      .compute = F64 },
+                        1e-11);
+    arena_free(a);
+}
+
 /* Of Qwen 2, and with a mixture beside feed-forward layers, which reads what the weights give. */
 TEST(hyper_connections_learn_on_ranks_what_they_learn_on_one)
 {
