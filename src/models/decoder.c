@@ -295,64 +295,12 @@ static Value *add_learned(Build *b, Value *x, Value *table)
     return add(b->g, x, embed(b->g, document_positions(b->g, b->documents, first), table));
 }
 
-/* Of the table, and of what the head reads. */
-static int64_t table_width(const Decoder *d)
-{
-    return d->embedding_width ? d->embedding_width : d->width;
-}
-
 static Value *embedded(Build *b, Value *ids, Value *table)
 {
     Value *x = embed(b->g, ids, table);
     if (b->embed_in) x = contract(b->g, "*k,nk->*n", x, b->embed_in);
     if (b->d->embedding_scale != 0) x = scale(b->g, x, b->d->embedding_scale);
     return maybe_norm(b->g, "embedding_norm", x, b->d->embedding_norm);
-}
-
-/* The weights between the table and the stream, and between that and what the head reads. */
-static void make_products(Build *b)
-{
-    const int64_t narrow = b->d->embedding_width;
-    const Linear in = { b->d->width, "embed", NULL, false, ROLE_LINEAR },
-                 out = { narrow, NULL, "embed", false, ROLE_LINEAR };
-    if (!narrow) return;
-    b->embed_in = linear_weight(b->g, "embed_in", narrow, &in);
-    b->embed_out = linear_weight(b->g, "embed_out", b->d->width, &out);
-}
-
-/* The parameters of a transform in front of the head, which blocks for later tokens have, too. */
-static void make_transform(Build *b)
-{
-    static const char name[] = "head_transform";
-    const int64_t width = b->d->width;
-    const HeadTransform *t = b->d->head_transform;
-    const Linear same = { width, "embed", "embed", false, ROLE_LINEAR };
-    const Dim features = { .size = width, .axis = "embed" };
-    if (!t) return;
-    b->head_transform.weight = linear_weight(b->g, name, width, &same);
-    if (t->bias) {
-        b->head_transform.bias =
-            layer_param(b->g, name, "bias", 1, &features, ROLE_LINEAR, init_of_linear(width));
-        b->head_transform.bias->is_bias = true;
-    }
-    b->head_transform.norm = norm_params(b->g, "head_transform_norm", t->norm);
-}
-
-static Value *transformed(Build *b, Value *x)
-{
-    const HeadTransform *t = b->d->head_transform;
-    if (!t) return x;
-    x = contract(b->g, "*k,nk->*n", x, b->head_transform.weight);
-    if (t->bias) x = add_bias(b->g, x, b->head_transform.bias);
-    return norm_by(b->g, b->head_transform.norm, activate(b->g, x, t->activation), t->norm);
-}
-
-/* What the head reads of the stream behind its norm. */
-static Value *head_input(Build *b, Value *x)
-{
-    x = transformed(b, x);
-    if (b->embed_out) x = contract(b->g, "*k,nk->*n", x, b->embed_out);
-    return b->d->logit_divisor != 0 ? scale(b->g, x, 1 / b->d->logit_divisor) : x;
 }
 
 /* From the stream x behind the last block, or as the head's norm gives it; that is computed again
@@ -378,7 +326,7 @@ static void predict_ahead(Build *b, Value *ids, Value *table, Value *x, NormPara
         x = layers_of_block(b, add(g, stream, next), d->n_layer + i);
         graph_enter(g, "mtp", -1);
         last = norm_params(g, "ahead_norm", d->head_norm);
-        out->ahead[i] = head_input(b, norm_by(g, last, x, d->head_norm));
+        out->ahead[i] = decoder_head_input(b, norm_by(g, last, x, d->head_norm));
         graph_leave(g);
         graph_leave(g);
     }
@@ -392,15 +340,6 @@ static KeysValues *keys_to_share(Arena *a, const Decoder *d)
     bool any = false;
     for (int64_t i = 0; i < d->n_layer; i++) any |= d->layer[i].shared_kv;
     return any ? NEW_N(a, KeysValues, d->n_layer) : NULL;
-}
-
-static Value *bias_of_head(Graph *g, const Decoder *d)
-{
-    const Dim ids = { .size = d->vocab_size, .axis = "vocab" };
-    Value *bias =
-        layer_param(g, "lm_head", "bias", 1, &ids, ROLE_HEAD, init_of_linear(table_width(d)));
-    bias->is_bias = true;
-    return bias;
 }
 
 static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, ModelOutput *out)
@@ -422,9 +361,9 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
             "a sequence of %lld tokens is longer than the model's sequence_length %lld",
             (long long)longest, (long long)d->sequence_length);
     graph_enter(g, "transformer", -1);
-    Value *wte = embedding_table(g, "wte", d->vocab_size, table_width(d), "vocab", ROLE_EMBEDDING);
-    make_products(&b);
-    make_transform(&b);
+    Value *wte =
+        embedding_table(g, "wte", d->vocab_size, decoder_table_width(d), "vocab", ROLE_EMBEDDING);
+    decoder_head_begin(&b);
     Value *ids = model_input(g, &self->inputs[0], f), *x = embedded(&b, ids, wte);
     b.ids = ids;
     if (f->documents && d->document_key) b.documents = model_input(g, &self->inputs[1], f);
@@ -438,16 +377,15 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     x = streams_begun(&b, x);
     for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i, vectors ? vectors[i] : NULL);
     x = streams_joined(&b, x);
-    const Linear head = { d->vocab_size, "vocab", "embed", false, ROLE_HEAD };
-    *out = (ModelOutput){ .hidden = head_input(&b, maybe_norm(g, "lm_head_norm", x, d->head_norm)),
+    *out = (ModelOutput){ .hidden = decoder_head_input(
+                              &b, maybe_norm(g, "lm_head_norm", x, d->head_norm)),
                           .logit_cap = d->logit_cap };
     const bool looks_ahead = d->multi_token && (f->training || f->ahead);
     if (looks_ahead)
         predict_ahead(&b, ids, wte, x, norm_params(g, "lm_head_norm", d->head_norm), out);
     for (int i = 0; d->multi_token && !looks_ahead && i < d->multi_token->depth; i++)
         graph_leave_out(g, "h", (int)d->n_layer + i);
-    out->head = d->is_tied ? wte : linear_weight(g, "lm_head", table_width(d), &head);
-    if (d->head_bias) out->head_bias = bias_of_head(g, d);
+    decoder_head(&b, wte, out);
     graph_leave(g);
     if (d->moe) moe_finish(g, d->moe, &b.moe, f, out);
     decoder_finish_index(&b, out);

@@ -56,10 +56,19 @@ typedef struct Build {
 } Build;
 
 /* x where there is no norm. */
+Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n);
 /* A norm of what the last product of a module reads, beside that module, where the model has such.
  */
 Value *inner_norm(Build *b, const char *module, const char *name, Value *x);
-Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n);
+/* decoder_head.c: the width of the table, and of what the head reads. */
+int64_t decoder_table_width(const Decoder *d);
+/* Makes the weights between table, stream and head: first, as blocks for later tokens share them.
+ */
+void decoder_head_begin(Build *b);
+/* What the head reads of the stream behind its norm. */
+Value *decoder_head_input(Build *b, Value *x);
+/* The head's weight, that of the table where they are tied, and bias, into `out`. */
+void decoder_head(Build *b, Value *table, ModelOutput *out);
 /* decoder_attention.c: what attention gives to the stream [b s width], before any norm behind it.
  */
 Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x);

@@ -100,6 +100,8 @@ int64_t decoder_head_width(const DecoderSettings *s);
 int64_t decoder_layer_head_width(const DecoderSettings *s, const LayerSettings *x);
 /* What cannot be of attention and short convolutions in `layers`. */
 Error *decoder_layers_check(const DecoderSettings *s);
+/* What cannot be of other kinds of attention, and of linear layers. */
+Error *decoder_mixers_check(const DecoderSettings *s);
 /* What cannot be, by the name of the setting. */
 Error *decoder_settings_check(const void *settings);
 #endif
