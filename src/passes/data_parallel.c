@@ -4,7 +4,6 @@
 #include "graph/op.h"
 #include "graph/split.h"
 #include "models/model.h"
-#include "ops/clip.h"
 #include "ops/collective.h"
 #include "passes/all_passes.h"
 #include "passes/reduce_gradients.h"
@@ -200,27 +199,10 @@ static void move_prepare_up(Work *w)
             if (place[i] == now) g->node[at++] = w->old[i];
 }
 
-/* On ranks of a pipeline and of a sequence gradients of bounded parameters come out wrong where
- * these are gathered for each microbatch. */
-static Error *check_bounds(const Work *w)
-{
-    const bool wrong =
-        w->s->stage == ZERO_PARAMETERS && w->axes & 1u << MESH_CP && w->mesh->size[MESH_PP] > 1;
-    for (int64_t i = 0; wrong && i < w->g->n_nodes; i++) {
-        const Node *n = w->g->node[i];
-        if (n->op == &op_clip && n->in[0]->kind == VALUE_PARAM && n->in[0]->grad)
-            return error_new("%s is bounded while it is trained (alternating_updates), which along "
-                             "pp and cp together needs zero_stage 0 to 2, not 3",
-                             n->in[0]->name);
-    }
-    return NULL;
-}
-
 static Error *run(Graph *g, const Mesh *mesh, const void *settings)
 {
     Work w = { .g = g, .mesh = mesh, .s = settings };
     if (w.s->stage > ZERO_NONE) w.axes = mesh_shard_axes(mesh);
-    TRY(check_bounds(&w));
     Reductions *r = reductions_find(g, mesh, w.s, w.axes);
     w.old = arena_copy(g->arena, g->node, sizeof *g->node * (size_t)g->n_nodes);
     w.n_old = g->n_nodes;
