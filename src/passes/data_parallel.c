@@ -42,7 +42,8 @@ typedef struct Gathering {
     unsigned axes;
     Value **home, **whole;
     int64_t n, cap;
-    int64_t at; /* the index of its first user */
+    int64_t at;  /* the index of its first user */
+    Phase phase; /* the first that has one: schedules may part phases whose nodes lie mixed */
 } Gathering;
 
 typedef struct Work {
@@ -108,8 +109,9 @@ static Value **whole_of(Work *w, const Unit *u, Value *home, int64_t at)
         w->gathering = arena_grow(w->g->arena, w->gathering, w->n_gatherings, &w->cap_gatherings,
                                   sizeof *w->gathering);
         x = &w->gathering[w->n_gatherings++];
-        *x = (Gathering){ .unit = *u, .axes = axes, .at = at };
+        *x = (Gathering){ .unit = *u, .axes = axes, .at = at, .phase = w->old[at]->phase };
     }
+    if (w->old[at]->phase < x->phase) x->phase = w->old[at]->phase;
     int64_t k = 0, cap = x->cap;
     while (k < x->n && x->home[k] != home) k++;
     if (k == x->n) {
@@ -137,7 +139,7 @@ static void add_gathering(const Work *w, const Gathering *x)
 {
     Graph *g = w->g;
     const Node *user = w->old[x->at];
-    g->phase = x->unit.pass == UNIT_PREPARE ? PREPARE : user->phase;
+    g->phase = x->unit.pass == UNIT_PREPARE ? PREPARE : x->phase;
     g->block = x->unit.pass == UNIT_PREPARE ? -1 : user->block;
     gather_unit(graph_from(g, HERE), (int)x->n, x->home, x->axes, x->whole);
     for (int64_t k = 0; k < x->n; k++) x->whole[k]->dim[0] = w->rows[x->home[k]->id];

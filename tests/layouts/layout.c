@@ -116,6 +116,12 @@ static Gpt2Settings settings_of(const LayoutCase *l)
     return s;
 }
 
+/* Ranks draw other elements than one rank does. */
+static bool has_dropout(const Decoder *d)
+{
+    return d && (d->dropout > 0 || d->embedding_dropout > 0 || d->attention_dropout > 0);
+}
+
 static Error *build_graph(RankRun *r)
 {
     const Optimizer adam_w = { .update = update, .keeps_whole = r->world->layout->keeps_whole };
@@ -132,8 +138,7 @@ static Error *build_graph(RankRun *r)
     if (r->pipeline) cut_into_stages(r, m);
     const ForwardSettings f = { .batch = batch_of(l),
                                 .sequence = sequence_of(l),
-                                .training = l->moe || (l->decoder && (l->decoder->moe ||
-                                                                      l->decoder->multi_token)) };
+                                .training = !has_dropout(l->decoder) };
     TRY(m->forward(m, g, &f, &out));
     Dim tokens[] = { { .size = f.batch, .axis = "batch" }, { .size = f.sequence, .axis = "seq" } };
     Precision precision = { .compute = l->compute };

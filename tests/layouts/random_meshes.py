@@ -13,7 +13,7 @@ import argparse, json, pathlib, pickle, random, struct, subprocess, sys, tempfil
 # What a drawn model or layout may be refused for; any other end is a failure.
 REFUSALS = ("do not divide", "stages", "cannot be cut into", "needs at least", "allowed are divisors", "hides the transfers", "asks for others", "needs residual",
             "model.qk_clip: ", "leaves all parameters with decay", "take all of its parameters",
-            "can be continued up to", "is whole on every rank of a sequence")
+            "can be continued up to")
 LETTERS = [chr(c) for c in range(33, 127)]
 SEQUENCE, SAMPLES, STEPS, SECONDS, NEAR = 32, 8, 4, 300, 5e-4
 # Of norms, step by step, where numbers are rounded to few bits: now and then to a neighbour. Losses are nearer.

@@ -219,6 +219,29 @@ TEST(streams_of_sequences_that_ranks_share_are_learnt_as_on_one)
     arena_free(a);
 }
 
+/* What reads a bounded weight first in the backward pass is of its gradient, which these schedules
+ * make later. */
+TEST(bounded_weights_that_ranks_of_a_pipeline_share_are_learnt_as_on_one)
+{
+    Arena *a = arena_new();
+    Decoder d = tiny_family_of(a, "Gemma3nTextDecoderLayer");
+    Streams streams = *d.streams;
+    streams.bound = 0.05;
+    streams.scales = false;
+    d.per_layer = NULL;
+    d.streams = &streams;
+    equals_one_rank(&d,
+                    (LayoutCase){ .size[MESH_DP_SHARD] = 2,
+                                  .size[MESH_PP] = 2,
+                                  .schedule = "InterleavedZeroBubble",
+                                  .per_rank = 2,
+                                  .data_parallel.stage = ZERO_PARAMETERS,
+                                  .accumulation = 4,
+                                  .compute = F64 },
+                    1e-11);
+    arena_free(a);
+}
+
 /* With keys that ranks share, and in latent attention. */
 TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
 {
