@@ -449,6 +449,10 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->streams = streams_of(a, s);
     d->hyper = hyper_of(a, s);
     d->head_transform = transform_of(a, s);
+    d->short_conv = s->short_conv;
+    d->multipliers = s->multipliers;
+    d->laurel_rank = s->laurel_rank;
+    d->multi_token = s->multi_token;
 }
 
 static Error *build(Builder *b, const void *settings, void **out)
@@ -504,10 +508,6 @@ static Error *build(Builder *b, const void *settings, void **out)
         .qk_norm_by_head = s->qk_norm == QK_EACH_HEAD,
         .qk_norm_before_rope = s->qk_norm_before_rope,
         .block_scale = s->block_scale,
-        .short_conv = s->short_conv,
-        .multipliers = s->multipliers,
-        .laurel_rank = s->laurel_rank,
-        .multi_token = s->multi_token,
     };
     set_parts(a, s, d);
     set_norms(a, s, d);

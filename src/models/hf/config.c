@@ -302,8 +302,10 @@ static bool has_no_experts(const HfReading *r)
 
 static Error *read_own(HfReading *r, const HfDialect *dialect)
 {
-    r->own = arena_alloc(r->arena, dialect->size);
-    TRY(hf_read_fields(r, dialect->fields, r->own));
+    if (dialect->fields) {
+        r->own = arena_alloc(r->arena, dialect->size);
+        TRY(hf_read_fields(r, dialect->fields, r->own));
+    }
     return dialect->read ? dialect->read(r) : NULL;
 }
 

@@ -26,7 +26,7 @@ static bool is_known_key(const char *key)
     for (int i = 0; silent[i]; i++)
         if (text_matches(silent[i], key)) return true;
     for (const HfFamily *f = hf_families; f->model_type; f++)
-        if (f->dialect && field_find(f->dialect->fields, key)) return true;
+        if (f->dialect && f->dialect->fields && field_find(f->dialect->fields, key)) return true;
     return field_find(hf_config_fields, key) != NULL;
 }
 

@@ -17,7 +17,7 @@ typedef struct HfRenamed {
 
 /* What a class has of its own in config.json, or calls as no other; a file for each, NAME.c. */
 typedef struct HfDialect {
-    const Field *fields; /* the options that no other class has; an empty row ends them */
+    const Field *fields; /* the options that no other class has; an empty row ends them; or NULL */
     size_t size;         /* of the struct that they are read into, HfReading.own */
     /* NULL, or ends with an empty row: what is written by the first of its other names, and told of
      * by the one that is given. To read them is up to `read`. */

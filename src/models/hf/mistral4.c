@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static const Field fields[] = { { 0 } };
-
 static const HfRenamed renamed[] = { { "num_local_experts", "n_routed_experts" }, { 0 } };
 
 static const HfSilent silent[] = { { "hidden_size", "4096" },
@@ -61,4 +59,4 @@ static Error *read_options(HfReading *r)
     return read_rope(r, root, is_v4 ? "rope_scaling" : "rope_parameters");
 }
 
-const HfDialect hf_mistral4 = { .fields = fields, .size = 1, .read = read_options };
+const HfDialect hf_mistral4 = { .read = read_options };
