@@ -484,7 +484,7 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
                : !d->latent ? plain_attention(b, layer, &attrs, x)
                : absorbs    ? absorbed_attention(b, layer, &attrs, x)
                             : latent_attention(b, layer, &attrs, x);
-    o = inner_norm(b, "attn", "heads_norm", gated(b, o, x));
-    Value *y = linear(g, "c_proj", joint_outputs(b, o), &out);
+    o = inner_norm(b, "attn", "heads_norm", joint_outputs(b, gated(b, o, x)));
+    Value *y = linear(g, "c_proj", o, &out);
     return maybe_dropout(g, y, b->dropout, b->salt++);
 }

@@ -25,7 +25,7 @@ const Field sparse_settings[] = {
     FIELD_INT(SparseSettings, heads, NULL, 1, MOST, "heads of the indexer"),
     FIELD_INT(SparseSettings, width, NULL, 2, MOST, "width of each; rope_width of latent, or width of rope, says how many of its features turn"),
     FIELD_INT(SparseSettings, top_k, NULL, 1, MOST, "tokens that a token sees, at most, itself included; of joint_attention: windows"),
-    FIELD_FLOAT(SparseSettings, eps, "1e-6", 0, 1, "of the layer norm of the indexer's keys; of windows it is a norm of the model's", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(SparseSettings, eps, "null", 0, 1, "of the layer norm of the indexer's keys; null: 1e-6, and of windows, which have a norm of the model's, that of this", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(SparseSettings, index_loss, "1.0", 0, INFINITY, "weight of the loss that trains indexers: how far their scores are from what attention makes of the tokens that they select; 0: they stay as they are"),
     { 0 },
 };
@@ -172,9 +172,11 @@ const Joint *joint_settings_make(Arena *a, const JointSettings *s, const Norm *n
 
 const SparseAttention *sparse_settings_make(Arena *a, const SparseSettings *s, const Norm *given)
 {
-    const Norm of_tokens = {
-        .type = NORM_LAYER, .width = s->width, .eps = s->eps, .has_weight = true, .has_bias = true
-    };
+    const Norm of_tokens = { .type = NORM_LAYER,
+                             .width = s->width,
+                             .eps = s->eps ? *s->eps : 1e-6,
+                             .has_weight = true,
+                             .has_bias = true };
     Norm norm = given ? *given : of_tokens;
     norm.width = s->width;
     const SparseAttention made = { s->heads, s->width, s->top_k, arena_copy(a, &norm, sizeof norm),

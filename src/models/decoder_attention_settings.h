@@ -16,7 +16,8 @@ typedef struct JointSettings {
 
 typedef struct SparseSettings {
     int64_t heads, width, top_k;
-    double eps, index_loss;
+    const double *eps;
+    double index_loss;
 } SparseSettings;
 
 typedef struct LinearSettings {

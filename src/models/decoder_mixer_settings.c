@@ -88,11 +88,17 @@ static Error *check_windows(const DecoderSettings *s)
             : is_joint && r && r->growth != 0
                 ? "joint_attention turns values, too, so that rope must be without growth"
             : !x->compress && (x->overlaps || x->selects) ? "overlaps and selects need compress"
+            : x->compress && x->chunks
+                ? "compress and chunks exclude each other: a token sees windows of all parts of "
+                  "the text before it, but with chunks nothing of another part"
             : x->compress == 1 ? "compress 1: a window has at least 2 tokens; 0: there are none"
             : x->compress && s->document_key
                 ? "compress: windows do not end where documents do; document_key must be null"
             : x->selects && !index ? "selects needs sparse_attention, whose indexer does"
-                                   : NULL;
+            : x->selects && r && r->proportional && index->width != decoder_head_width(s)
+                ? "selects: heads of the indexer turn as those of attention, which are not as "
+                  "wide, so that rope must not be proportional"
+                : NULL;
         if (wrong) return error_new("layers.%lld: %s", (long long)i, wrong);
         if (x->selects && (index->width % 2 || index->width < turning_of(s, x)))
             return error_new("layers.%lld: selects: width %lld of sparse_attention must be an even "
@@ -113,6 +119,9 @@ static Error *check_sparse(const DecoderSettings *s)
     if (s->joint_attention ? !s->joint_attention->query_rank : !s->latent || !s->latent->query_rank)
         return error_new("sparse_attention: its indexer reads the narrow vector of queries; it "
                          "needs latent or joint_attention with a query_rank");
+    if (s->joint_attention && x->eps)
+        return error_new("sparse_attention: eps: with joint_attention the indexer has norms of the "
+                         "model; eps must be null");
     if (s->joint_attention) return NULL;
     if (x->width % 2 || x->width < s->latent->rope_width)
         return error_new("sparse_attention: width %lld must be an even number, rope_width %lld of "

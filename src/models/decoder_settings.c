@@ -398,6 +398,9 @@ static Error *check_qk_norm(const DecoderSettings *s)
         return error_new("qk_norm_weight: there is no weight anyway");
     if (!s->qk_norm_bias && (!s->qk_norm || !s->norm.bias || !s->qk_norm_weight))
         return error_new("qk_norm_bias: there is no bias anyway");
+    if (!s->qk_norm_before_rope && s->qk_norm != QK_HEAD && s->qk_norm != QK_EACH_HEAD)
+        return error_new("qk_norm_before_rope: there is no norm of each head that could come after "
+                         "rope; it needs qk_norm: head or each_head");
     if (s->qk_norm == QK_EACH_HEAD && ((s->norm.bias && s->qk_norm_bias) || s->norm.from_one ||
                                        !s->norm.weight || !s->qk_norm_weight))
         return error_new("qk_norm: each_head has weights, and neither biases nor weights from 1; "

@@ -117,7 +117,7 @@ def draw_rope(r, model, layers):
     if kind != "none":
         rope |= dict(factor=r.choice([2.0, 8.0]), original=r.choice([16, 64]))
     if kind != "longrope" and "latent" not in model and r.random() < 0.3:
-        rope |= dict(width=4, proportional=kind in ("none", "linear") and r.random() < 0.5)
+        rope |= dict(width=4, proportional=kind in ("none", "linear") and "sparse_attention" not in model and r.random() < 0.5)
     if kind == "longrope":
         rope |= {key: [r.uniform(1.0, 4.0) for _ in range(turning // 2)] for key in ("short_factors", "long_factors")}
     if "joint_attention" not in model and r.random() < 0.15:

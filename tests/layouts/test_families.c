@@ -140,6 +140,7 @@ TEST(joint_attention_to_windows_learns_on_ranks_what_it_learns_on_one)
         d.qkv_bias = false;
         d.n_head_kv = 1;
         d.attention_sinks = true;
+        d.inner_norm = trained ? d.usual_norm : NULL; /* of products of groups */
         check_family(&d);
         equals_one_rank_fsdp_and_cp(&d);
     }

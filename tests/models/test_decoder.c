@@ -579,6 +579,16 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "layers.0: overlaps and selects need compress" },
         { "joint_attention: {}, layers: [{compress: 1}]",
           "compress 1: a window has at least 2 tokens" },
+        { "joint_attention: {}, layers: [{window: 4, chunks: true, compress: 2}]",
+          "layers.0: compress and chunks exclude each other" },
+        { "joint_attention: {}, qk_norm_before_rope: false", "there is no norm of each head" },
+        { "qk_norm: width, qk_norm_before_rope: false, rope: {}", "there is no norm of each head" },
+        { "joint_attention: {query_rank: 4}, sparse_attention: {heads: 2, width: 4, top_k: 2, eps: "
+          "1e-6}, layers: [{compress: 4, selects: true}]",
+          "with joint_attention the indexer has norms of the model; eps must be null" },
+        { "joint_attention: {query_rank: 4}, sparse_attention: {heads: 2, width: 6, top_k: 2}, "
+          "rope: {width: 2, proportional: true}, layers: [{compress: 4, selects: true}]",
+          "layers.0: selects: heads of the indexer turn as those of attention" },
         { "joint_attention: {}, layers: [{compress: 4}], document_key: documents",
           "windows do not end where documents do" },
         { "joint_attention: {}, rope: {growth: 0.1, original: 4}", "rope must be without growth" },
@@ -762,6 +772,9 @@ TEST(norms_within_layers_are_as_wide_as_what_their_last_products_read)
     assert_int_equal(graph_find(g, "transformer.h.1.hidden_norm.weight")->dim[0].size, 20);
     assert_true(!graph_find(g, "transformer.h.1.heads_norm.weight"));
     assert_int_equal(heads->role, ROLE_NORM);
+    g = pass_of(a, "norm_inside: true, head_width: 6, joint_attention: "
+                   "{output_groups: 2, output_rank: 5}");
+    assert_int_equal(graph_find(g, "transformer.h.0.heads_norm.weight")->dim[0].size, 2 * 5);
     arena_free(a);
 }
 
