@@ -270,7 +270,7 @@ static const Field warmstart_options[] = {
     ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, SET, { 0 },
 };
 static const Field resume_options[] = {
-    FIELD_PATH(Options, folder, NULL, "the experiment's folder, or one of its checkpoints; last_checkpoint_info.json stands for the one that it names", .flags = FIELD_ARGUMENT | FIELD_EXISTS_ANY),
+    FIELD_PATH(Options, folder, NULL, "the experiment's folder, or one of its checkpoints; last_checkpoint_info.json stands for the one that it names, and a file of FSDP1 for the one that it belongs to", .flags = FIELD_ARGUMENT | FIELD_EXISTS_ANY),
     ERROR_LOG, PRINT_GRAPH, PROFILE_OPS, CHECKED, DEVICE, RANKS, THREADS, CHANGED_STEP, CHANGED_DATA, SET, { 0 },
 };
 /* clang-format on */

@@ -38,6 +38,10 @@ static Error *map_part(BoxReader *r, int64_t i)
 {
     PartFile *p = &r->part[i];
     if (p->is_mapped) return NULL;
+    if (!strcmp(r->source.format, "fsdp1") && !file_exists(p->path))
+        return error_new("%s is missing: the files of FSDP1 lie beside the folder of their "
+                         "checkpoint, and go with it where it goes",
+                         p->path);
     TRY(file_map(p->path, &p->map));
     arena_on_free(r->arena, unmap, &p->map);
     TRY(file_map_scattered(p->path, &p->scattered));

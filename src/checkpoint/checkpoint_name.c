@@ -1,5 +1,7 @@
 /* checkpoint_name.c - the numbers in the name of a checkpoint folder, written and read back. */
 #include "checkpoint/checkpoint_name.h"
+#include "base/file.h"
+#include "base/str.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,6 +17,19 @@ char *checkpoint_name(Arena *a, const char *experiment_id, const CheckpointTotal
                         "-target_steps_%" PRId64 "-target_tokens_%" PRId64,
                         experiment_id, totals->seen_steps, totals->seen_tokens,
                         totals->target_steps, totals->target_tokens);
+}
+
+const char *checkpoint_folder_of(Arena *a, const char *file)
+{
+    static const char *const kinds[] = { "-model-seen_steps_", "-optimizer-seen_steps_" };
+    const char *name = path_name(file);
+    for (int i = 0; i < 2 && str_ends(str_of(name), ".bin"); i++) {
+        const char *at = strstr(name, kinds[i]), *rest = at ? strstr(at, "-seen_steps_") : NULL;
+        if (rest)
+            return arena_printf(a, "%.*s%.*s", (int)(at - file), file,
+                                (int)(strlen(rest) - strlen(".bin")), rest);
+    }
+    return NULL;
 }
 
 static bool is_digit(char c)

@@ -13,6 +13,10 @@ typedef struct CheckpointTotals {
 /* "eid_{id}-seen_steps_{S}-seen_tokens_{T}-target_steps_{TS}-target_tokens_{TT}". */
 char *checkpoint_name(Arena *a, const char *experiment_id, const CheckpointTotals *totals);
 
+/* The folder of the checkpoint of which `file` is one of the two files of FSDP1, by its name; NULL:
+ * it is none. */
+const char *checkpoint_folder_of(Arena *a, const char *file);
+
 /* The number right after `key` ("seen_steps_", "seen_tokens_", "target_steps_", "target_tokens_")
  * in `path`, parents included. It must be there exactly once. */
 Error *checkpoint_path_number(const char *path, const char *key, int64_t *out);

@@ -20,8 +20,10 @@ bool training_is_started(Arena *a, const char *folder)
 const char *training_folder(Arena *a, const char *given)
 {
     const bool is_folder = is_directory(given);
+    const char *of_file = is_folder ? NULL : checkpoint_folder_of(a, given);
     const char *info = is_folder ? path_join(a, given, LAST_CHECKPOINT_INFO) : given;
     if (is_folder && (training_is_started(a, given) || !file_exists(info))) return given;
+    if (of_file && training_is_started(a, of_file)) return of_file;
     if (strcmp(path_name(info), LAST_CHECKPOINT_INFO) != 0) return given;
     Yaml *all;
     Error *e = yaml_read_json(a, info, &all);

@@ -4,7 +4,8 @@
 #include "train/run.h"
 
 /* The folder that is meant by the last_checkpoint_info.json of a run, or by the folder in which
- * that lies: the checkpoint that it names. Any other path stands for itself. */
+ * that lies: the checkpoint that it names; and by a file of FSDP1: the folder beside it. Any other
+ * path stands for itself. */
 const char *training_folder(Arena *a, const char *given);
 /* Goes on with the experiment in `folder`, or from the checkpoint that `folder` is, with the
  * configuration that is kept there. Of `s` are taken: rank, crew, overrides, changes,

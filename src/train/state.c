@@ -10,22 +10,24 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define OPTIMIZER_STATE "app.optimizer.state."
+
 /* "{state}.{parameter}"; both may have dots. */
 static const char *state_name(Arena *a, const ParamStore *s, const char *name)
 {
     for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
         const Stored *of = store_find(s, dot + 1);
         if (of && of->kind == VALUE_PARAM)
-            return arena_printf(a, "app.optimizer.state.%s.%.*s", dot + 1, (int)(dot - name), name);
+            return arena_printf(a, OPTIMIZER_STATE "%s.%.*s", dot + 1, (int)(dot - name), name);
     }
-    return arena_printf(a, "app.optimizer.state.%s", name); /* of no parameter */
+    return arena_printf(a, OPTIMIZER_STATE "%s", name); /* of no parameter */
 }
 
 /* An average that stands for its parameter (passes/average.h) is read where training kept it. */
 static const char *param_name(Arena *a, const char *name)
 {
     if (str_starts(str_of(name), AVERAGE))
-        return arena_printf(a, "app.optimizer.state.%s.ema", name + strlen(AVERAGE));
+        return arena_printf(a, OPTIMIZER_STATE "%s.ema", name + strlen(AVERAGE));
     return arena_printf(a, "app.model.%s", name);
 }
 
@@ -57,8 +59,7 @@ StateTensor *state_of_store(Arena *a, const ParamStore *s, bool with_optimizer, 
         state[(*n)++].halves = x->low ? x : NULL;
         if (x->kind != VALUE_PARAM || !with_optimizer || x->is_frozen) continue;
         Tensor step = { .data = steps, .dtype = F32 };
-        state[(*n)++] =
-            state_tensor(arena_printf(a, "app.optimizer.state.%s.step", x->name), &step);
+        state[(*n)++] = state_tensor(arena_printf(a, OPTIMIZER_STATE "%s.step", x->name), &step);
     }
     return state;
 }
@@ -90,7 +91,7 @@ typedef struct Names {
 /* Whether it belongs to a parameter that other ranks of the pipeline have. */
 static bool is_state_elsewhere(const ParamStore *s, const char *name)
 {
-    static const char prefix[] = "app.optimizer.state.";
+    static const char prefix[] = OPTIMIZER_STATE;
     if (!str_starts(str_of(name), prefix)) return false;
     const char *param = name + strlen(prefix);
     for (const char *dot = strchr(param, '.'); dot; dot = strchr(dot + 1, '.'))
@@ -143,6 +144,42 @@ static bool takes_adapters(const CheckpointReader *r, bool (*wanted)(const char 
     return wanted != is_of_model || has_adapters(r);
 }
 
+/* Whether `name` is the first state that the optimizer has of a parameter that the checkpoint has
+ * without any. */
+static bool is_untrained(Arena *a, const CheckpointReader *r, const char *name)
+{
+    const size_t before = strlen(OPTIMIZER_STATE), behind = strlen(".step"), n = strlen(name);
+    if (!str_starts(str_of(name), OPTIMIZER_STATE) || !str_ends(str_of(name), ".step"))
+        return false;
+    const char *param =
+        arena_printf(a, "app.model.%.*s", (int)(n - before - behind), name + before);
+    return checkpoint_find(r, name) < 0 && checkpoint_find(r, param) >= 0;
+}
+
+/* Adds to an error why the optimizer's state of some parameters is missing alone. Indexers were not
+ * trained before there was index_loss, whose default trains them. */
+static Error *name_untrained(Arena *a, Error *e, const CheckpointReader *r,
+                             const StateTensor *state, int64_t n)
+{
+    bool has_any = false, indexers = false;
+    int64_t untrained = 0;
+    for (int64_t i = 0; e && i < r->n_entries && !has_any; i++)
+        has_any = str_starts(str_of(r->entry[i].name), OPTIMIZER_STATE);
+    for (int64_t i = 0; has_any && i < n; i++) {
+        if (!is_untrained(a, r, state[i].name)) continue;
+        untrained++;
+        indexers |= strstr(state[i].name, ".attn.index_") != NULL;
+    }
+    if (!untrained) return e;
+    return error_join(
+        e, error_new("%" PRId64 " parameters were not trained when this was saved, but are now%s",
+                     untrained,
+                     indexers ? "; of indexers (attn.index_*) `index_loss: 0.0` in "
+                                "sparse_attention of the model leaves them so: its default, 1.0, "
+                                "trains them"
+                              : ""));
+}
+
 /* The state of this rank, and after it what the others have of the model. */
 static Error *check(Arena *a, const ParamStore *s, CheckpointReader *r, const StateTensor *state,
                     int64_t n, bool (*wanted)(const char *name))
@@ -158,7 +195,7 @@ static Error *check(Arena *a, const ParamStore *s, CheckpointReader *r, const St
             all[n++] = state_tensor(name, e->value);
     }
     const Names names = { s, wanted };
-    return checkpoint_check(r, all, n, must_fit, &names);
+    return name_untrained(a, checkpoint_check(r, all, n, must_fit, &names), r, all, n);
 }
 
 /* All of it is checked, whatever is read: what is damaged somewhere is not to be trusted. */

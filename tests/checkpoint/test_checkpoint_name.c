@@ -24,6 +24,18 @@ TEST(checkpoint_names_carry_the_totals)
     arena_free(a);
 }
 
+TEST(files_of_fsdp1_name_the_folder_beside_them)
+{
+    Arena *a = arena_new();
+    assert_string_equal(checkpoint_folder_of(a, "x/eid_a-model-seen_steps_4-y.bin"),
+                        "x/eid_a-seen_steps_4-y");
+    assert_string_equal(checkpoint_folder_of(a, "eid_a-model-optimizer-seen_steps_4.bin"),
+                        "eid_a-model-seen_steps_4");
+    assert_null(checkpoint_folder_of(a, "eid_a-model-seen_steps_4"));
+    assert_null(checkpoint_folder_of(a, "eid-model-seen_steps_4/model.bin"));
+    arena_free(a);
+}
+
 TEST(checkpoint_paths_name_each_number_once)
 {
     int64_t n;

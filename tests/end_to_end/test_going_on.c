@@ -409,3 +409,32 @@ TEST(where_nothing_can_be_locked_a_training_says_so_and_goes_on)
     assert_int_equal(steps, 8);
     arena_free(b.arena);
 }
+
+/* By its folder, or by one of the two files beside that. */
+TEST(going_on_from_a_former_checkpoint_of_fsdp1)
+{
+    static const char *const kinds[] = { "", "model-", "optimizer-" };
+    Bench b = bench_new();
+    const char *const set[] = { FSDP1_FILES, NULL };
+    assert_ended_well(bench_run(&b, "one", NULL, set, NULL));
+    const char *before = results_of(&b, "one");
+    for (int i = 0; i < 3; i++) {
+        const char *former =
+            arena_printf(b.arena,
+                         "%s/eid_one-%sseen_steps_4-seen_tokens_256-target_steps_8-"
+                         "target_tokens_512%s",
+                         in(&b, "one", "checkpoints"), kinds[i], i ? ".bin" : "");
+        const Outcome o = resume(&b, former);
+        assert_ended_well(o);
+        assert_contains(o.text, "going on after step 4");
+        assert_string_equal(results_of(&b, "one"), before);
+    }
+    const char *folder = bench_last_checkpoint(&b, "one", NULL),
+               *alone = path_join(b.arena, b.root, path_name(folder)), *output;
+    const char *copies = arena_printf(b.arena, "cp -r '%s' '%s'", folder, alone);
+    assert_int_equal(shell_run(b.arena, copies, &output), 0);
+    const char *const words[] = { "checkpoint", "verify", alone, NULL };
+    assert_refused(command_output(b.arena, words, NULL), 1,
+                   ".bin is missing: the files of FSDP1 lie beside the folder of their checkpoint");
+    arena_free(b.arena);
+}

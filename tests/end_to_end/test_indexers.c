@@ -1,5 +1,6 @@
 /* test_indexers.c - trainings of indexers of sparse attention: beside the model, alone in front of
  * dense attention, and those of a folder. */
+#include "cli/command_line.h"
 #include "end_to_end/training.h"
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,39 @@ TEST(a_training_of_indexers_tells_their_loss_and_goes_on)
         bench_run(&b, "none", NULL, (const char *[]){ MODEL("6", "0.0"), NULL }, NULL);
     assert_ended_well(none);
     assert_null(strstr(none.text, NAME));
+    arena_free(b.arena);
+}
+
+/* Kept configurations from before there was index_loss, whose default is another one. */
+TEST(a_training_whose_indexers_were_not_trained_is_told_how_to_go_on)
+{
+    Bench b = bench_new();
+    const char *const half[] = { MODEL("6", "0.0"),
+                                 SET,
+                                 "settings.training_target.num_target_steps=4",
+                                 SET,
+                                 "lr_scheduler.config.total_steps=8",
+                                 NULL };
+    assert_ended_well(bench_run(&b, "half", NULL, half, NULL));
+    assert_ended_well(
+        bench_run(&b, "whole", NULL, (const char *[]){ MODEL("6", "0.0"), NULL }, NULL));
+    const char *older = arena_printf(b.arena,
+                                     "sed -i /index_loss/d '%s'/half/kept_config.yaml "
+                                     "'%s'/half/checkpoints/*/kept_config.yaml",
+                                     b.root, b.root),
+               *output;
+    assert_int_equal(shell_run(b.arena, older, &output), 0);
+    const char *words[] = { "resume", path_join(b.arena, b.root, "half"),
+                            SET,      "settings.training_target.num_target_steps=8",
+                            NULL,     "model_raw.config.sparse_attention.index_loss=0.0",
+                            NULL };
+    assert_refused(command_output(b.arena, words, NULL), 1,
+                   "10 parameters were not trained when this was saved, but are now; of indexers "
+                   "(attn.index_*) `index_loss: 0.0` in sparse_attention of the model leaves them "
+                   "so: its default, 1.0, trains them");
+    words[4] = SET;
+    assert_ended_well(command_output(b.arena, words, NULL));
+    assert_same_state(&b, "half", "whole");
     arena_free(b.arena);
 }
 
