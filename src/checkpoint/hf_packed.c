@@ -48,18 +48,21 @@ Error *hf_packed_blocks(HfFolder *f, const HfSource *s, HfPacked *out)
     return NULL;
 }
 
-/* In transformers' spelling, or as other programs have it. */
-static Error *find_scales(HfFolder *f, const char *tensor, HfFound *out)
+/* In transformers' spelling, as other programs have it, or as the files of DeepSeek V4. */
+static Error *find_scales(HfFolder *f, const char *tensor, bool in_halves, HfFound *out)
 {
+    const char *module = strrchr(tensor, '.');
+    const bool is_weight = module && !strcmp(module, ".weight");
     Error *e = hf_folder_find(f, arena_printf(f->arena, "%s_scale_inv", tensor), out);
-    if (!e) return NULL;
-    Error *other = hf_folder_find(f, arena_printf(f->arena, "%s_scale", tensor), out);
-    if (!other) {
+    if (e &&
+        (hf_folder_has(f, arena_printf(f->arena, "%s_scale", tensor), out) ||
+         (is_weight &&
+          hf_folder_has(f, arena_printf(f->arena, "%.*s.scale", (int)(module - tensor), tensor),
+                        out)))) {
         error_free(e);
         return NULL;
     }
-    error_free(other);
-    return error_wrap(e, "%s is of eight bits, without scales", tensor);
+    return error_wrap(e, "%s is of %s bits, without scales", tensor, in_halves ? "four" : "eight");
 }
 
 /* One for each block of the last two dimensions; one for all may be a number. */
@@ -78,10 +81,10 @@ static Error *check_scales(Arena *a, const HfFound *f, const char *tensor, const
     int64_t n = 1;
     for (int d = 0; d < of->n_dims; d++) n *= size[d];
     const bool is_number = n == 1 && t->n_dims < 2 && tensor_count(t) == 1;
-    const bool has_type = t->dtype == F32 || t->dtype == BF16 || t->dtype == F16;
+    const bool has_type = t->dtype == F32 || t->dtype == BF16 || t->dtype == F16 || t->dtype == U8;
     if (has_type && (same || is_number)) return NULL;
     return error_new("%s: the scales of %s have the shape %s and type %s; with blocks of %lld x "
-                     "%lld they must be %s of f32, bf16 or f16",
+                     "%lld they must be %s of f32, bf16, f16 or u8 (exponents)",
                      hf_file_path(f->file), tensor, hf_shape_text(a, t->n_dims, t->size),
                      dtype_name(t->dtype), (long long)block[0], (long long)block[1],
                      hf_shape_text(a, of->n_dims, size));
@@ -90,25 +93,29 @@ static Error *check_scales(Arena *a, const HfFound *f, const char *tensor, const
 Error *hf_packed_scales(HfFolder *f, const HfModel *m, const HfSource *s, int64_t k,
                         const HfFound *codes, const float *number, HfPacked *out)
 {
-    const Tensor *t = codes->tensor;
+    Tensor t = *codes->tensor; /* with a size for each number */
     HfFound scales;
     const char *path = hf_file_path(codes->file), *name = s->tensor[k];
-    if (t->dtype != F8_E4M3)
-        return error_new("%s: %s is of type %s; with scales only f8_e4m3 is known", path, name,
-                         dtype_name(t->dtype));
-    if (t->n_dims < 2) return error_new("%s: %s is of eight bits, but no matrix", path, name);
-    TRY(find_scales(f, name, &scales));
-    const int64_t rows = t->size[t->n_dims - 2], columns = t->size[t->n_dims - 1];
-    const Fp8 all = { .number = number,
-                      .codes = t->data,
+    const bool in_halves = t.dtype == I8;
+    const int64_t of_four[] = { 1, MXFP4_BLOCK }, *block = in_halves ? of_four : m->packing.block;
+    if (!in_halves && t.dtype != F8_E4M3)
+        return error_new("%s: %s is of type %s; with scales only f8_e4m3 is known, and i8 for two "
+                         "numbers of four bits of experts",
+                         path, name, dtype_name(t.dtype));
+    if (t.n_dims < 2) return error_new("%s: %s is of eight bits, but no matrix", path, name);
+    TRY(find_scales(f, name, in_halves, &scales));
+    if (in_halves) t.size[t.n_dims - 1] *= 2;
+    const int64_t rows = t.size[t.n_dims - 2], columns = t.size[t.n_dims - 1];
+    const Fp8 all = { .number = in_halves ? mxfp4_numbers : number,
+                      .codes = t.data,
                       .scales = scales.tensor,
                       .rows = rows,
                       .columns = columns,
-                      .block = { m->packing.block[0] ? m->packing.block[0] : rows,
-                                 m->packing.block[1] ? m->packing.block[1] : columns } };
+                      .block = { block[0] ? block[0] : rows, block[1] ? block[1] : columns },
+                      .in_halves = in_halves };
     if (!out->scaled) out->scaled = NEW_N(f->arena, Fp8, s->n_tensors);
     out->scaled[k] = all;
-    return check_scales(f->arena, &scales, name, t, all.block);
+    return check_scales(f->arena, &scales, name, &t, all.block);
 }
 
 /* A scale for all of a matrix of ternary numbers. */

@@ -20,8 +20,8 @@ typedef struct HfPacked {
 Error *hf_packed_blocks(HfFolder *f, const HfSource *s, HfPacked *out);
 /* A matrix of ternary numbers. */
 Error *hf_packed_ternary(HfFolder *f, const HfModel *m, const HfSource *s, HfPacked *out);
-/* The scales of tensor k of the parameter, whose numbers of eight bits are `codes`. `number` is
- * what fp8_numbers gives. */
+/* The scales of tensor k of the parameter, whose numbers of eight bits are `codes`, or, as I8, of
+ * four. `number` is what fp8_numbers gives. */
 Error *hf_packed_scales(HfFolder *f, const HfModel *m, const HfSource *s, int64_t k,
                         const HfFound *codes, const float *number, HfPacked *out);
 

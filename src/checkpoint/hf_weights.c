@@ -26,6 +26,26 @@ static bool has_shape(const Tensor *t, const HfSource *s, int64_t beyond)
     return same;
 }
 
+/* Experts of DeepSeek V4: two numbers of four bits are a byte. */
+static bool is_in_halves(const HfModel *m, const CheckpointEntry *entry, const Tensor *t)
+{
+    return m->packing.has_halves && t->dtype == I8 && entry->n_dims == 3 &&
+           text_matches("*.experts.*", entry->name);
+}
+
+static Error *check_halves(Arena *a, const HfFound *f, const HfSource *s, const char *name)
+{
+    const int last = s->n_dims - 1;
+    HfSource bytes = *s;
+    bytes.size[last] /= 2;
+    if (s->size[last] % 2 == 0 && has_shape(f->tensor, &bytes, 0)) return NULL;
+    return error_new("%s: %s has the shape %s, but config.json makes it %s, of numbers of four "
+                     "bits, two of which are a byte",
+                     hf_file_path(f->file), name,
+                     hf_shape_text(a, f->tensor->n_dims, f->tensor->size),
+                     hf_shape_text(a, s->n_dims, s->size));
+}
+
 /* `beyond`: rows that are not taken; `counts`: whole numbers are what is wanted. */
 static Error *check(Arena *a, const HfFound *f, const HfSource *s, const char *name, int64_t beyond,
                     bool counts)
@@ -180,7 +200,11 @@ static Error *find_tensors(HfFolder *f, const HfModel *m, HfWeights *w, Checkpoi
     for (int64_t k = 0; k < s->n_tensors; k++) {
         if (!take_zeros(f, m, entry, s, &found[k]) && !take_joined(f, m, s, &found[k]))
             TRY(hf_folder_find(f, s->tensor[k], &found[k]));
-        TRY(check(f->arena, &found[k], s, s->tensor[k], is_table ? m->rows_beyond : 0, counts));
+        const char *name = s->tensor[k];
+        if (is_in_halves(m, entry, found[k].tensor))
+            TRY(check_halves(f->arena, &found[k], s, name));
+        else
+            TRY(check(f->arena, &found[k], s, name, is_table ? m->rows_beyond : 0, counts));
         if (counts && !dtype_is_float(found[k].tensor->dtype)) take_counts(f, &found[k]);
         const Dtype t = found[k].tensor->dtype, first = found[0].tensor->dtype;
         if (t != first)

@@ -3,14 +3,12 @@
 #include "checkpoint/mxfp4.h"
 #include <math.h>
 
+const float mxfp4_numbers[16] = { 0,   0.5f,  1,  1.5f,  2,  3,  4,  6,
+                                  -0., -0.5f, -1, -1.5f, -2, -3, -4, -6 };
+
 static void numbers_at(int scale, bf16 *number)
 {
-    static const float magnitude[] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6 };
-    for (int k = 0; k < 8; k++) {
-        const float x = ldexpf(magnitude[k], scale - 127);
-        number[k] = bf16_of_float(x);
-        number[k + 8] = bf16_of_float(-x);
-    }
+    for (int k = 0; k < 16; k++) number[k] = bf16_of_float(ldexpf(mxfp4_numbers[k], scale - 127));
 }
 
 void mxfp4_read(const uint8_t *blocks, const uint8_t *scales, int64_t first, int64_t n, bf16 *out)

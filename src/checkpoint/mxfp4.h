@@ -3,6 +3,9 @@
 #define CHECKPOINT_MXFP4_H
 #include "tensor/dtype.h"
 
+/* What the 16 codes stand for. */
+extern const float mxfp4_numbers[16];
+
 enum { MXFP4_BLOCK = 32, MXFP4_BYTES = MXFP4_BLOCK / 2 };
 
 /* Numbers [first, first + n) of a row whose blocks and scales (exponents + 127) begin there. */

@@ -63,6 +63,16 @@ TEST(safetensors_broken_headers_are_refused_by_name)
     assert_refused("{\"__metadata__\":{\"a\":1}}", 0, "__metadata__");
 }
 
+TEST(safetensors_of_exponents_are_read_as_bytes)
+{
+    Arena *a = arena_new();
+    Safetensors *f;
+    const char *header = "{\"a\":{\"dtype\":\"F8_E8M0\",\"shape\":[2,1],\"data_offsets\":[0,2]}}";
+    assert_no_error(safetensors_parse(a, "some/file", file_of(a, header, 2), &f));
+    assert_true(safetensors_find(f, "a")->dtype == U8);
+    arena_free(a);
+}
+
 TEST(safetensors_must_tile_the_file)
 {
     const char *two = "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"

@@ -158,6 +158,7 @@ FAMILIES = {
     "deepseek_v3_yarn": ("DeepseekV3", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=1, norm_topk_prob=True) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "deepseek_v4": ("DeepseekV4", DEEPSEEK_V4),
+    "deepseek_v4_wide": ("DeepseekV4", DEEPSEEK_V4 | dict(hidden_size=96)),
     "deepseek_v4_yarn": ("DeepseekV4", DEEPSEEK_V4 | dict(num_hidden_layers=4, layer_types=None, compress_rates={"compressed_sparse_attention": 6, "heavily_compressed_attention": 5}, partial_rotary_factor=0.5, mlp_layer_types=["moe", "hash_moe", "moe", "moe"],
         hc_mult=3, hc_sinkhorn_iters=3, index_topk=1, scoring_func="sigmoid", swiglu_limit=0.5, rope_parameters=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=64, beta_fast=32.0, beta_slow=1.0))),
     "deepseek_v32": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(first_k_dense_replace=1)),
@@ -471,7 +472,10 @@ PACKED = {
     "qwen3_moe_fp8": ("qwen3_moe", FP8 | {"weight_block_size": [128, 128]}, (128, 128), torch.float32),
     "qwen3_fp8_rows": ("qwen3", COMPRESSED | {"config_groups": {"group_0": {"weights": {
         "num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True}}}}, (1, 10**6), torch.float32),
+    "deepseek_v4_fp4": ("deepseek_v4_wide", FP8 | {"weight_block_size": [16, 16], "scale_fmt": "ue8m0", "expert_dtype": "fp4"}, (16, 16), torch.float8_e8m0fnu),
 }
+# Of the 16 codes of four bits.
+FP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
 
 # Folders with ternary weights, rounded whenever they are multiplied or packed: of which family, and quantization_config.
 TERNARY = {
@@ -605,26 +609,38 @@ def equal_tokens(model, prompt, answer):
 
 
 def pack8(folder, plain, options, block, scale_type):
-    """Linear layers of a folder in eight bits with a scale for each block, as DeepSeek V3 comes; what they stand for goes into `plain`.
+    """Linear layers of a folder in eight bits with a scale for each block, as DeepSeek V3 comes, or with powers of two as scales and experts of four bits,
+    as DeepSeek V4; what they stand for goes into `plain`.
 
     transformers unpacks on CPUs with a further library, and no blocks that edges cut: its rule is compared where it takes them."""
     weights = load_file(folder / "model.safetensors")
     packed, unpacked = {}, {}
+    of_eight, of_powers = block, scale_type == torch.float8_e8m0fnu
     for name, w in weights.items():
         packed[name] = unpacked[name] = w
-        if w.dim() != 2 or not name.endswith(".weight") or "embed" in name or "lm_head" in name or name.endswith("mlp.gate.weight"):
+        if w.dim() != 2 or not name.endswith(".weight") or "embed" in name or "lm_head" in name or name.endswith((".mlp.gate.weight", ".ffn.gate.weight")):
             continue
         rows, columns = w.shape
+        halves = of_powers and ".experts." in name
+        block = (1, 32) if halves else of_eight
         down, across = -(-rows // block[0]), -(-columns // block[1])
         of_row = torch.arange(rows)[:, None] // block[0]
         of_column = torch.arange(columns)[None] // block[1]
         at = (of_row * across + of_column).flatten()
         largest = torch.zeros(down * across).scatter_reduce(0, at, w.abs().flatten(), "amax")
-        scales = (largest / 448).to(scale_type)
-        codes = (w / scales.float()[at].view(rows, columns)).to(torch.float8_e4m3fn)
-        unpacked[name] = codes.float() * scales.float()[at].view(rows, columns)
+        scales = largest / (6 if halves else 448)
+        scales = (torch.exp2(torch.ceil(torch.log2(scales))) if of_powers else scales).to(scale_type)
+        codes = w / scales.float()[at].view(rows, columns)
+        if halves:
+            codes = (codes[..., None] - FP4).abs().argmin(-1).to(torch.uint8)
+            unpacked[name] = FP4[codes.long()] * scales.float()[at].view(rows, columns)
+            codes = (codes[:, ::2] | codes[:, 1::2] << 4).view(torch.int8)
+        else:
+            codes = codes.to(torch.float8_e4m3fn)
+            unpacked[name] = codes.float() * scales.float()[at].view(rows, columns)
         packed[name] = codes
-        packed[name + ("_scale_inv" if options["quant_method"] == "fp8" else "_scale")] = scales.view(down, across)
+        scale = name.removesuffix("weight") + "scale" if of_powers else name + ("_scale_inv" if options["quant_method"] == "fp8" else "_scale")
+        packed[scale] = scales.view(down, across)
         if VERSION >= 5 and rows % down == 0 and columns % across == 0 and (rows // down, columns // across) == block:
             theirs = Fp8Dequantize(None)._dequantize_one(codes, scales.view(down, across), torch.float32)
             assert torch.equal(theirs, unpacked[name]), f"{name} is not what transformers reads"
@@ -634,6 +650,7 @@ def pack8(folder, plain, options, block, scale_type):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"quantization_config": options}))
     assert len(packed) > len(weights) + 5
+    assert of_powers == any(t.dtype == torch.int8 for t in packed.values())
 
 
 def make_ternary(folder, plain, options):

@@ -86,40 +86,71 @@ TEST(experts_of_four_bits_are_read_as_bf16)
     arena_free(a);
 }
 
+/* Scales of U8 are exponents, as in files of DeepSeek V4, whose experts are of four bits. */
+static double scale_at(Dtype type, const void *scales, int64_t i)
+{
+    const double x = dtype_get(type, scales, i);
+    return type == U8 ? ldexp(1, (int)x - 127) : x;
+}
+
+/* Code k of a matrix, of which `columns` bytes are a row. */
+static double put_code(Dtype type, uint8_t *codes, int64_t k, int64_t code)
+{
+    static const float number[] = { 0,   0.5f,  1,  1.5f,  2,  3,  4,  6,
+                                    -0., -0.5f, -1, -1.5f, -2, -3, -4, -6 };
+    if (type == I8) {
+        codes[k / 2] |= (uint8_t)(code % 16 << (k % 2 ? 4 : 0));
+        return number[code % 16];
+    }
+    codes[k] = (uint8_t)(code % 127);
+    return dtype_get(type, codes, k);
+}
+
 /* Numbers of eight bits with scales in the place of matrices: of blocks of so many rows and
  * columns. What they stand for goes into `plain`. */
-static NamedTensor *pack8(Arena *a, const NamedTensor *file, int64_t n, const int64_t *block,
+static NamedTensor *pack8(Arena *a, const NamedTensor *file, int64_t n, const int64_t *of_eight,
                           Dtype scale_type, NamedTensor *plain, int64_t *n_out)
 {
+    static const int64_t of_four[] = { 1, 32 };
     NamedTensor *list = NEW_N(a, NamedTensor, 2 * n);
+    const bool is_v4 = scale_type == U8;
     *n_out = 0;
     for (int64_t i = 0; i < n; i++) {
         const Tensor *t = &file[i].tensor;
+        const char *name = file[i].name;
         plain[i] = list[(*n_out)++] = file[i];
-        if (t->n_dims < 2) continue;
+        if (t->n_dims < 2 || (is_v4 && !str_ends(str_of(name), ".weight"))) continue;
+        const bool halves = is_v4 && strstr(name, ".experts.");
+        const int64_t *block = halves ? of_four : of_eight;
         const int last = t->n_dims - 1;
         const int64_t columns = t->size[last], rows = t->size[last - 1],
                       across = (columns + block[1] - 1) / block[1],
                       down = (rows + block[0] - 1) / block[0];
         Tensor codes = *t, scales = *t, numbers = *t;
-        codes.dtype = F8_E4M3, scales.dtype = scale_type;
+        codes.dtype = halves ? I8 : F8_E4M3, scales.dtype = scale_type;
+        if (halves) codes.size[last] /= 2;
         scales.size[last] = across, scales.size[last - 1] = down;
         codes.data = arena_alloc(a, tensor_bytes(&codes));
         scales.data = arena_alloc(a, tensor_bytes(&scales));
         numbers.data = arena_alloc(a, tensor_bytes(&numbers));
         for (int64_t k = 0; k < tensor_count(&scales); k++)
-            dtype_set(scale_type, scales.data, k, 0.5 + (double)(k % 13) / 16);
-        for (int64_t k = 0; k < tensor_count(&codes); k++) {
+            dtype_set(scale_type, scales.data, k,
+                      is_v4 ? 120 + (double)(k % 13) : 0.5 + (double)(k % 13) / 16);
+        for (int64_t k = 0; k < tensor_count(&numbers); k++) {
             const int64_t row = k / columns % rows, at = k / columns / rows * down * across +
                                                          row / block[0] * across +
                                                          k % columns / block[1];
-            ((uint8_t *)codes.data)[k] = (uint8_t)((k + i) * 37 % 127);
             ((float *)numbers.data)[k] =
-                (float)(dtype_get(F8_E4M3, codes.data, k) * dtype_get(scale_type, scales.data, at));
+                (float)(put_code(codes.dtype, codes.data, k, (k + i) * 37) *
+                        scale_at(scale_type, scales.data, at));
         }
         plain[i].tensor = numbers;
         list[*n_out - 1].tensor = codes;
-        list[(*n_out)++] = (NamedTensor){ arena_printf(a, "%s_scale_inv", file[i].name), scales };
+        list[(*n_out)++] =
+            (NamedTensor){ is_v4 ? arena_printf(a, "%.*sscale",
+                                                (int)(strlen(name) - strlen("weight")), name)
+                                 : arena_printf(a, "%s_scale_inv", name),
+                           scales };
     }
     return list;
 }
@@ -197,6 +228,44 @@ TEST(scales_of_rows_and_of_whole_tensors_are_read)
     arena_free(a);
 }
 
+#define DEEPSEEK_V4(expert_width)                                                                  \
+    "\"model_type\": \"deepseek_v4\", \"vocab_size\": 16, \"hidden_size\": 40, "                   \
+    "\"num_hidden_layers\": 2, \"num_attention_heads\": 2, \"max_position_embeddings\": 32, "      \
+    "\"num_key_value_heads\": 1, \"head_dim\": 8, \"partial_rotary_factor\": 0.5, "                \
+    "\"q_lora_rank\": 6, \"o_groups\": 2, \"o_lora_rank\": 5, \"n_routed_experts\": 3, "           \
+    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": " expert_width ", "                    \
+    "\"index_n_heads\": 2, \"index_head_dim\": 6, \"index_topk\": 2, \"sliding_window\": 6, "      \
+    "\"compress_ratios\": [4, 128], \"num_hash_layers\": 1, \"expert_dtype\": \"fp4\""
+
+/* As the files of DeepSeek V4: two numbers in a byte, and exponents as scales of all. */
+TEST(experts_of_four_bits_are_read_with_their_scales)
+{
+    static const char fp8[] = "\"quant_method\": \"fp8\", \"fmt\": \"e4m3\", \"scale_fmt\": "
+                              "\"ue8m0\", \"weight_block_size\": [3, 5]";
+    static const int64_t block[] = { 3, 5 };
+    static const char name[] = "model.layers.1.ffn.experts.2.w2.weight";
+    Arena *a = arena_new();
+    packed_as(a, DEEPSEEK_V4("34"), fp8, block, U8);
+    const HfUnwritten u = hf_unwritten(
+        a, arena_printf(a, "%s, \"quantization_config\": {%s}", DEEPSEEK_V4("34"), fp8));
+    NamedTensor *plain = NEW_N(a, NamedTensor, u.n_file);
+    CheckpointReader *r;
+    int64_t n_file;
+    NamedTensor *file = pack8(a, u.file, u.n_file, block, U8, plain, &n_file);
+    Tensor *codes = &hf_named(file, name)->tensor, before = *codes;
+    codes->size[1]--;
+    hf_store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r),
+                     "model.layers.1.ffn.experts.2.w2.weight has the shape [40, 16], but "
+                     "config.json makes it [40, 34], of numbers of four bits, two of which are a "
+                     "byte");
+    *codes = before;
+    hf_named(file, "model.layers.1.ffn.experts.2.w2.scale")->name = "other";
+    hf_store(a, u.folder, ONE_FILE, file, n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r), "w2.weight is of four bits, without");
+    arena_free(a);
+}
+
 TEST(scales_of_eight_bits_must_be_there_and_fit)
 {
     static const char name[] = "model.layers.1.mlp.down_proj.weight_scale_inv";
@@ -218,8 +287,8 @@ TEST(scales_of_eight_bits_must_be_there_and_fit)
     assert_error_has(
         hf_open(a, u.model, u.param, u.n, &r),
         "model.safetensors: the scales of model.layers.1.mlp.down_proj.weight have the "
-        "shape [] and type f32; with blocks of 3 x 5 they must be [3, 3] of f32, bf16 "
-        "or f16");
+        "shape [] and type f32; with blocks of 3 x 5 they must be [3, 3] of f32, bf16, "
+        "f16 or u8 (exponents)");
     scales->tensor = before;
     scales->tensor.dtype = I32;
     hf_store(a, u.folder, ONE_FILE, file, n_file);

@@ -13,6 +13,7 @@ typedef struct HfPacking {
         HF_TERNARY /* those of linear layers of blocks are -1, 0 and 1, with a scale each */
     } format;
     int64_t block[2]; /* of HF_FP8: rows and columns of a weight that share a scale; 0: all */
+    bool has_halves;  /* of HF_FP8: experts may be of four bits, two in a byte */
     bool divides;     /* of HF_TERNARY: the scale divides, else it multiplies */
 } HfPacking;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct Fp8Options {
-    const char *fmt, *activation_scheme, *expert_dtype;
+    const char *fmt, *activation_scheme, *scale_fmt, *expert_dtype;
     const IntList *weight_block_size;
 } Fp8Options;
 
@@ -28,6 +28,7 @@ typedef struct TernaryOptions {
 static const Field fp8_fields[] = {
     FIELD_STRING(Fp8Options, fmt, "e4m3", "format of the numbers"),
     FIELD_STRING(Fp8Options, activation_scheme, "dynamic", "how inputs of products are rounded"),
+    FIELD_STRING(Fp8Options, scale_fmt, "float", "format of scales"),
     FIELD_STRING(Fp8Options, expert_dtype, "fp8", "format of experts"),
     FIELD_INTS(Fp8Options, weight_block_size, "null", 0, 0, "rows and columns that share a scale; null: all do"),
     { 0 },
@@ -84,13 +85,23 @@ static Error *read_fp8(const HfReading *r, const Yaml *q, HfPacking *out)
     static const char *const formats[] = { "e4m3", "float8_e4m3fn", NULL }, *const schemes[] = {
         "dynamic", "static", NULL
     };
+    static const char *const scales[] = { "float", "ue8m0", NULL }, *const experts[] = { "fp8",
+                                                                                         "fp4",
+                                                                                         NULL };
+    const Yaml *beside = yaml_get(r->root, "expert_dtype");
     Fp8Options o = { 0 };
     TRY(fill(r, fp8_fields, q, &o));
-    *out = (HfPacking){ .format = HF_FP8 };
+    *out = (HfPacking){ .format = HF_FP8, .has_halves = true };
     if (!is_one_of(o.fmt, formats)) return unknown(r, q, "fmt", "only e4m3 is");
     if (!is_one_of(o.activation_scheme, schemes))
         return unknown(r, q, "activation_scheme", "known are dynamic and static");
-    if (strcmp(o.expert_dtype, "fp8") != 0) return unknown(r, q, "expert_dtype", "only fp8 is");
+    if (!is_one_of(o.scale_fmt, scales))
+        return unknown(r, q, "scale_fmt", "known are float and ue8m0");
+    if (!is_one_of(o.expert_dtype, experts))
+        return unknown(r, q, "expert_dtype", "known are fp8 and fp4");
+    if (beside && beside->type != YAML_NULL &&
+        (beside->type != YAML_STRING || !is_one_of(beside->text, experts)))
+        return hf_unknown(r, "expert_dtype", "known are fp8 and fp4");
     if (o.weight_block_size && !read_block(o.weight_block_size, out->block))
         return unknown(r, q, "weight_block_size", "known are two sizes above 0, and null");
     return NULL;
