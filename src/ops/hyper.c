@@ -7,8 +7,8 @@
 #include "ops/hyper_sinkhorn.h"
 #include <string.h>
 
-static const OpDef op_hyper_weights, op_hyper_weights_grad, op_hyper_read, op_hyper_read_grad,
-    op_hyper_write, op_hyper_write_grad;
+static const OpDef op_hyper_weights_grad, op_hyper_read, op_hyper_read_grad, op_hyper_write,
+    op_hyper_write_grad;
 
 static const Field attrs[] = {
     FIELD_INT(HyperWeights, streams, NULL, 0, 0, "streams of a token"),
@@ -203,7 +203,7 @@ static int write_grad_reference(const Launch *l)
     return KERNEL_OK;
 }
 
-static const OpDef op_hyper_weights = {
+const OpDef op_hyper_weights = {
     .name = "hyper_weights",
     .doc = "weights by which a token's streams are read, written and mixed",
     .dims = "*m!,m!,q!->*m",

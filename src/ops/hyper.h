@@ -12,6 +12,8 @@ typedef struct HyperWeights {
     bool reads_alone;   /* there are the k weights of reading alone */
 } HyperWeights;
 
+extern const OpDef op_hyper_weights;
+
 /* Numbers of a token: k, and k^2 + k more where not reads_alone. */
 static inline int64_t hyper_width(const HyperWeights *a)
 {

@@ -12,6 +12,7 @@
 #include "models/parameter_pattern.h"
 #include "ops/contract.h"
 #include "ops/float8.h"
+#include "ops/hyper.h"
 #include "ops/moe_route.h"
 #include "passes/all_passes.h"
 #include "passes/average.h"
@@ -84,12 +85,14 @@ static const Value *weight_of(const Rewrite *w, const Value *v)
     return v->kind == VALUE_PARAM && w->is_chosen[v->id] ? v : NULL;
 }
 
-/* What decides between experts stays as exact as it was. */
+/* What decides between experts, and what streams are read and written by, stays as exact as it was.
+ */
 static void leave_routers(const Rewrite *w)
 {
     for (int64_t i = 0; i < w->g->n_nodes; i++) {
         const Node *n = w->g->node[i];
-        if (n->op != &op_moe_route || n->phase != FORWARD) continue;
+        const bool decides = n->op == &op_moe_route || n->op == &op_hyper_weights;
+        if (!decides || n->phase != FORWARD) continue;
         const Node *from = n->in[0]->from;
         while (from && !(from->op->flags & OP_MATMUL)) from = from->in[0]->from;
         const Value *weight = from ? weight_of(w, from->in[1]) : NULL;

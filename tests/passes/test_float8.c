@@ -1,8 +1,10 @@
 /* test_float8.c - products with factors in eight bits: which ones, and in a training. */
+#include "models/decoder_model.h"
 #include "models/model.h"
 #include "ops/all_ops.h"
 #include "ops/contract.h"
 #include "ops/float8.h"
+#include "ops/hyper.h"
 #include "ops/kernels.h"
 #include "passes/adapters.h"
 #include "passes/all_passes.h"
@@ -81,6 +83,31 @@ TEST(all_layers_multiply_in_eight_bits_where_asked)
     t = run_of(&s, &some, NULL);
     assert_int_equal(n_products(t.graph, &op_float8_contract, ""), 2 * 6 * 3);
     tiny_run_free(&t);
+}
+
+/* 8 streams of 16 features: their products have sizes that GPUs can multiply in eight bits. */
+TEST(weights_of_streams_are_not_products_of_eight_bits)
+{
+    static const Float8 f = { FLOAT8_TENSORWISE, none, 0, 0 };
+    Arena *a = arena_new();
+    Graph *g = graph_new(a);
+    Model *m = NULL;
+    ModelOutput out = { 0 };
+    PassList passes = { .arena = a };
+    assert_no_error(decoder_model(
+        a,
+        "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, "
+        "n_embd: 16, n_layer: 2, n_head_q: 2, n_head_kv: 1, ffn_hidden: 16, hyper_connections: "
+        "{streams: 8}",
+        &m));
+    assert_no_error(m->forward(m, g, &(ForwardSettings){ .batch = 1, .sequence = 8 }, &out));
+    passes_add(&passes, &pass_float8, &f);
+    assert_no_error(passes_run(g, NULL, &passes, NULL));
+    for (int64_t i = 0; i < g->n_nodes; i++)
+        if (g->node[i]->op == &op_hyper_weights)
+            assert_ptr_equal(g->node[i]->in[0]->from->op, &op_contract);
+    assert_true(n_products(g, &op_float8_contract, "") > 0);
+    arena_free(a);
 }
 
 /* Weights that are not trained have no gradient, and what is beside them stays as it is. */
