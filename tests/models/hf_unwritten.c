@@ -137,7 +137,7 @@ HfUnwritten hf_unwritten_ahead(Arena *a, const char *members, double ahead)
                                          &(HfTraining){ .multi_token_weight = ahead }, &u.model));
     const HfModel *hf = u.model->hf;
     u.param = hf_numbered(a, u.model, &u.n);
-    assert_no_error(hf_tensors(a, hf->family, hf->decoder, u.param, u.n, &u.file, &u.n_file));
+    assert_no_error(hf_tensors(a, hf->of_files, hf->decoder, u.param, u.n, &u.file, &u.n_file));
     return u;
 }
 
