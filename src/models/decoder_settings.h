@@ -60,8 +60,8 @@ typedef struct DecoderSettings {
     const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
         alibi, alibi_scale, residual_scale, logit_divisor, qkv_clip, gate_bound;
-    bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias,
-        head_bias, gated;
+    bool scale_by_layer, learned_positions, sinusoidal_positions, use_weight_tying, qkv_bias,
+        out_bias, ffn_bias, head_bias, gated;
     int linear, activation;
     NormSettings norm;
     bool embedding_norm, norm_in_front, norm_behind, norm_inside, head_norm, value_norm,
