@@ -347,7 +347,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     int64_t longest = f->cache_length > f->sequence ? f->cache_length : f->sequence;
     /* `model run` is compared with transformers, which goes on beyond max_position_embeddings */
     const bool is_bounded =
-        !self->hf || !f->inspect || d->learned_positions || d->sinusoidal_positions;
+        !self->hf || !f->inspect || d->learned_positions || d->sinusoidal_base > 0;
     if (is_bounded && longest > d->sequence_length)
         return error_new(
             "a sequence of %lld tokens is longer than the model's sequence_length %lld",

@@ -257,8 +257,8 @@ typedef struct Decoder {
     double residual_scale; /* multiplies what a layer adds to the stream; 0: nothing does */
     double logit_divisor;  /* 0: none */
     bool learned_positions;
-    bool sinusoidal_positions; /* the like, but fixed (decoder_positions.c) */
-    int64_t unused_positions;  /* rows of either table in front of that of the first token */
+    double sinusoidal_base;   /* of a table that is fixed (decoder_positions.c); 0: there is none */
+    int64_t unused_positions; /* rows of either table in front of that of the first token */
     bool is_tied;
     bool qkv_bias, out_bias, ffn_bias, head_bias;
     bool is_ternary; /* linear layers of blocks multiply rounded factors (passes/ternary.c) */

@@ -7,12 +7,10 @@
 #include "ops/positions.h"
 #include "ops/rope.h"
 
-/* Rows of sines and cosines of the position times frequencies from 1 down to 1/10000: those of a
- * rotary table, whose lowest frequency would be the next one, with their halves exchanged. */
-static Value *sinusoids(Graph *g, int64_t n_positions, int64_t width)
+/* Rows of a rotary table, sines in front. */
+static Value *sinusoids(Graph *g, int64_t n_positions, int64_t width, double base)
 {
     const int64_t half = width / 2;
-    const double base = pow(10000, (double)half / (double)(half - 1));
     Value *table = rope_table(g, F32, n_positions, width, base, false);
     const Phase phase = g->phase;
     const int block = g->block;
@@ -32,10 +30,10 @@ Value *decoder_with_positions(Build *b, Value *x)
     const Decoder *d = b->d;
     const int64_t first = d->unused_positions, n = first + d->sequence_length;
     Graph *g = b->g;
-    if (!d->learned_positions && !d->sinusoidal_positions) return x;
+    if (!d->learned_positions && d->sinusoidal_base == 0) return x;
     Value *table = d->learned_positions
                        ? embedding_table(g, "wpe", n, d->width, NULL, ROLE_POSITION)
-                       : sinusoids(g, n, d->width);
+                       : sinusoids(g, n, d->width, d->sinusoidal_base);
     if (!b->documents) return add_positions(g, x, table, first);
     return add(g, x, embed(g, document_positions(g, b->documents, first), table));
 }

@@ -114,6 +114,7 @@ void hf_store(Arena *a, const char *folder, HfStore how, NamedTensor *file, int6
         const char *rest = strchr(file[i].name, '.') + 1;
         if (how == PART_OF_4) file[i].name = arena_printf(a, "language_model.%s", file[i].name);
         if (how == TEXT_PART) file[i].name = arena_printf(a, "model.text_model.%s", rest);
+        if (how == WHOLE_TEXT) file[i].name = arena_printf(a, "text_model.%s", file[i].name);
         if (how == THINKER) file[i].name = arena_printf(a, "thinker.%s", file[i].name);
         if (how == THINKER_PART)
             file[i].name = arena_printf(a, "thinker.model.language_model.%s", rest);

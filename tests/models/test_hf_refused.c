@@ -777,6 +777,8 @@ TEST(what_a_class_does_not_have_is_refused_by_its_own_key)
         { "biogpt", "\"layerdrop\": 0.1", "layerdrop: 0.1 is not known; only 0.0 is" },
         { "biogpt", "\"activation_dropout\": 0.1",
           "activation_dropout: 0.1 is not known; only 0.0 is" },
+        { "ctrl", "\"hidden_size\": 9, \"num_attention_heads\": 3",
+          "hidden_size: 9 is not known; only even numbers are" },
         { "xglm", "\"layerdrop\": 0.1", "layerdrop: 0.1 is not known; only 0.0 is" },
         { "xglm", "\"activation_dropout\": 0.1",
           "activation_dropout: 0.1 is not known; only 0.0 is" },

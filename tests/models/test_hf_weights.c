@@ -547,6 +547,7 @@ TEST(types_of_other_names_are_of_the_families_of_text)
                   { "granite4_vision_text", "granite" },
                   { "granite_docling_text", "granite" },
                   { "hunyuan_vl_text", "hunyuan_v1_dense" },
+                  { "emu3_text_model", "seed_oss" },
                   { "paddleocr_vl_text", "llama" } };
     Arena *a = arena_new();
     HfModel m;
@@ -562,6 +563,7 @@ TEST(types_of_other_names_are_of_the_families_of_text)
         round_trip(a, members, PART_OF_4);
         round_trip(a, members, PART_OF_5);
         round_trip(a, members, TEXT_PART);
+        round_trip(a, members, WHOLE_TEXT);
     }
     const char *thinking =
         arena_printf(a,
@@ -608,6 +610,7 @@ TEST(what_a_part_is_silent_about_is_as_its_class_has_it)
                 { "granite_docling_text", 1e-5, 1e4, 32768, 16, false, true },
                 { "hunyuan_vl_text", 1e-5, 1e4, 2048, 16, false, true },
                 { "paddleocr_vl_text", 1e-5, 5e5, 131072, 128, false, true },
+                { "emu3_text_model", 1e-5, 1e6, 9216, 16, false, false },
                 { "ernie4_5_vl_moe_text", 1e-5, 5e5, 131072, 16, false, true },
                 { "molmo2_text", 1e-6, 1e4, 36864, 128, false, false },
                 { "mllama_text_model", 1e-5, 5e5, 131072, 16, false, false } };

@@ -147,7 +147,7 @@ TEST(texts_side_by_side_with_learned_positions_get_the_logits_of_each_alone)
 
 TEST(texts_side_by_side_with_sinusoidal_positions_get_the_logits_of_each_alone)
 {
-    check_both_precisions("sinusoidal_positions: true, unused_positions: 2");
+    check_both_precisions("sinusoidal_base: 10000.0, unused_positions: 2");
 }
 
 TEST(texts_side_by_side_with_experts_get_the_logits_of_each_alone)

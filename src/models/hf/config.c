@@ -334,7 +334,6 @@ static Error *read_decoder(HfReading *r)
     if (d->is_tied && f->never_tied)
         return hf_unknown(r, "tie_word_embeddings", "only false is: the class does not tie them");
     d->learned_positions = f->learned_positions;
-    d->sinusoidal_positions = f->sinusoidal_positions;
     d->unused_positions = f->unused_positions;
     d->is_gated = !f->plain;
     d->residual = residual_of(r);

@@ -25,8 +25,7 @@ static bool turns(const HfReading *r, int64_t i)
     if (r->family->keys.position_embedding_type)
         return c->position_embedding_type && !strcmp(c->position_embedding_type, "rope");
     if (!r->family->keys.no_rope_layers)
-        return !r->family->learned_positions && !r->family->sinusoidal_positions &&
-               !r->family->no_rope && r->d->alibi == 0;
+        return !r->family->learned_positions && !r->family->no_rope && r->d->alibi == 0;
     if (c->no_rope_layers.n) return c->no_rope_layers.item[i] != 0;
     return (i + 1) % c->no_rope_layer_interval != 0;
 }

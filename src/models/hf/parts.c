@@ -28,6 +28,9 @@ static const HfRenamed no_names[] = { { 0 } },
                        molmo2_names[] = { { "qkv_bias", "attention_bias" },
                                           { "layer_norm_eps", "rms_norm_eps" },
                                           { 0 } },
+                       emu3_names[] = { { "attention_bias", "attention_out_bias" },
+                                        { "attention_dropout", "residual_dropout" },
+                                        { 0 } },
                        mllama_names[] = { { "dropout", "attention_dropout" }, { 0 } };
 
 static const HfSilent
@@ -127,6 +130,20 @@ static const HfSilent
                     { "max_position_embeddings", "36864" },
                     { 0 } },
     always_of_molmo2[] = { { "use_sliding_window", "false" }, { 0 } },
+    of_emu3[] = { { "vocab_size", "184622" },
+                  { "hidden_size", "4096" },
+                  { "intermediate_size", "14336" },
+                  { "num_hidden_layers", "32" },
+                  { "num_attention_heads", "32" },
+                  { "num_key_value_heads", "8" },
+                  { "max_position_embeddings", "9216" },
+                  { "rms_norm_eps", "1e-5" },
+                  { "rope_theta", "1000000.0" },
+                  { "attention_bias", "false" },
+                  { "attention_out_bias", "false" },
+                  { "attention_dropout", "0.1" },
+                  { "residual_dropout", "0.1" },
+                  { 0 } },
     of_apertus[] = { { "vocab_size", "266752" },       { "hidden_size", "4096" },
                      { "intermediate_size", "14336" }, { "num_hidden_layers", "32" },
                      { "num_attention_heads", "32" },  { 0 } };
@@ -205,6 +222,7 @@ static const HfPart parts[] = {
     { .type = "apertus1p5_text", .family = "apertus", .silent = of_apertus, .take = leave_out_inputs },
     { .type = "ernie4_5_vl_moe_text", .family = "ernie4_5_moe", .silent = of_ernie, .take = hf_take_ernie_vl, .names = hf_ernie_vl_names },
     { .type = "molmo2_text", .family = "qwen3", .renamed = molmo2_names, .silent = of_molmo2, .fixed = always_of_molmo2, .take = hf_take_molmo2, .names = hf_molmo2_names },
+    { .type = "emu3_text_model", .family = "seed_oss", .renamed = emu3_names, .silent = of_emu3, .heads = HEADS_MAY_DIVIDE },
     /* Models of text alone, by another name. */
     { .type = "gpt-sw3", .family = "gpt2" },
     { .type = "kimi_k2", .family = "deepseek_v3" },

@@ -39,6 +39,13 @@ static Error *read_options(HfReading *r)
     return NULL;
 }
 
+/* The lowest frequency is 1/10000, where that of a rotary table would be the next one. */
+static double base_of(int64_t width)
+{
+    const double half = (double)width / 2;
+    return pow(10000, half / (half - 1));
+}
+
 /* The class has zeros in the place of the row of the position table that is the padding's id. */
 static Error *adjust(HfReading *r)
 {
@@ -49,6 +56,7 @@ static Error *adjust(HfReading *r)
                           "only 0, 1 and null are: of others the class leaves out a position");
     if (d->width % 2 || d->width < 4)
         return hf_unknown(r, "hidden_size", "only even numbers from 4 on are");
+    d->sinusoidal_base = base_of(d->width);
     if (((const Options *)r->own)->scale_embedding) d->embedding_scale = sqrt((double)d->width);
     return NULL;
 }
