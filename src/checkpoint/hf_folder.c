@@ -100,6 +100,7 @@ Error *hf_folder_find(HfFolder *f, const char *name, HfFound *out)
                      { "model.", "model.language_model." },
                      { "model.", "model.text_model." },
                      { "", "language_model." },
+                     { "", "text_model." },
                      { "", "thinker." },
                      { "model.", "thinker.model.language_model." } };
     *out = (HfFound){ 0 };

@@ -119,27 +119,26 @@ static void find_experts(HfFolder *f, const CheckpointEntry *entry, HfSource *s)
     hf_source_stacked(f->arena, s, entry->size, turned, s);
 }
 
-/* The rows of three tensors one after the other; NULL: they are not of one type and width, or
- * together not those of the source. */
-static const Tensor *join(HfFolder *f, const HfSource *s, const char *const *name)
+/* The rows of up to three tensors one after the other; NULL: they are not of one type and width. */
+static const Tensor *join(HfFolder *f, const char *const *name, int n)
 {
     HfFound part[3];
     Tensor *t = NEW(f->arena, Tensor);
     int64_t rows = 0;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < n; k++) {
         if (!hf_folder_has(f, name[k], &part[k])) return NULL;
-        const Tensor *p = part[k].tensor;
-        if (p->dtype != part[0].tensor->dtype || dtype_size(p->dtype) < 2 || p->n_dims != 3 ||
-            p->size[1] != s->size[1] || p->size[2] != s->size[2])
-            return NULL;
+        const Tensor *p = part[k].tensor, *first = part[0].tensor;
+        bool fits = p->dtype == first->dtype && dtype_size(p->dtype) > 1 && p->n_dims > 1 &&
+                    p->n_dims == first->n_dims;
+        for (int d = 1; fits && d < p->n_dims; d++) fits = p->size[d] == first->size[d];
+        if (!fits) return NULL;
         rows += p->size[0];
     }
-    if (rows != s->size[0]) return NULL;
     *t = *part[0].tensor;
     t->size[0] = rows;
     char *to = arena_alloc(f->arena, tensor_bytes(t));
     t->data = to;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < n; k++) {
         const size_t bytes = tensor_bytes(part[k].tensor);
         memcpy(to, part[k].tensor->data, bytes);
         to += bytes;
@@ -157,12 +156,22 @@ static bool take_joined(HfFolder *f, const HfModel *m, HfSource *s, HfFound *out
     if (!hf_source_joined(f->arena, m->decoder, s, part, &whole, &all)) return false;
     const bool own = hf_folder_has(f, s->tensor[0], out);
     if (own && has_shape(out->tensor, s, 0)) return false;
-    if (own) out->tensor = join(f, &all, part);
-    if (!own && (!hf_folder_has(f, whole, out) || !has_shape(out->tensor, &all, 0)))
-        out->tensor = NULL;
-    if (!out->tensor) return false;
+    if (own)
+        out->tensor = join(f, part, 3);
+    else if (!hf_folder_has(f, whole, out))
+        return false;
+    if (!out->tensor || !has_shape(out->tensor, &all, 0)) return false;
     *s = all;
     return true;
+}
+
+/* A tensor that files cut in two, and not where its own rows end. True: it was found so. */
+static bool take_cut(HfFolder *f, const HfSource *s, HfFound *out)
+{
+    if (!s->rest || !hf_folder_has(f, s->tensor[0], out) || has_shape(out->tensor, s, 0))
+        return false;
+    out->tensor = join(f, (const char *[]){ s->tensor[0], s->rest }, 2);
+    return out->tensor != NULL;
 }
 
 /* In the place of biases for the choice of experts that the folder may be, and is, without. */
@@ -198,7 +207,8 @@ static Error *find_tensors(HfFolder *f, const HfModel *m, HfWeights *w, Checkpoi
     const bool is_table = text_matches("*.wte.weight", entry->name),
                counts = text_matches("*.router.experts", entry->name);
     for (int64_t k = 0; k < s->n_tensors; k++) {
-        if (!take_zeros(f, m, entry, s, &found[k]) && !take_joined(f, m, s, &found[k]))
+        if (!take_zeros(f, m, entry, s, &found[k]) && !take_joined(f, m, s, &found[k]) &&
+            !take_cut(f, s, &found[k]))
             TRY(hf_folder_find(f, s->tensor[k], &found[k]));
         const char *name = s->tensor[k];
         if (is_in_halves(m, entry, found[k].tensor))
@@ -234,7 +244,7 @@ static Error *open_entry(HfFolder *f, const HfModel *m, HfWeights *w, Checkpoint
                          int64_t i)
 {
     HfSource *s = &w->source[i];
-    TRY(hf_source(f->arena, m->family, m->decoder, entry->name, entry->n_dims, entry->size, s));
+    TRY(hf_source(f->arena, m->of_files, m->decoder, entry->name, entry->n_dims, entry->size, s));
     renumber(f->arena, m, s);
     const bool in_blocks = m->packing.format == HF_MXFP4 && s->part_stride,
                is_ternary = m->packing.format == HF_TERNARY && entry->n_dims == 2 &&

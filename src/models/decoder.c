@@ -4,7 +4,6 @@
 #include "ops/contract.h"
 #include "ops/elementwise.h"
 #include "ops/embed.h"
-#include "ops/positions.h"
 #include "ops/reshape.h"
 #include "ops/scale_heads.h"
 #include "ops/sequence.h"
@@ -287,14 +286,6 @@ static Value *block(Build *b, Value *x, int i, Value *vector)
     return x;
 }
 
-/* Positions begin again with each document. */
-static Value *add_learned(Build *b, Value *x, Value *table)
-{
-    const int64_t first = b->d->unused_positions;
-    if (!b->documents) return add_positions(b->g, x, table, first);
-    return add(b->g, x, embed(b->g, document_positions(b->g, b->documents, first), table));
-}
-
 static Value *embedded(Build *b, Value *ids, Value *table)
 {
     Value *x = embed(b->g, ids, table);
@@ -355,7 +346,8 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
                 .moe.continues = f->cache_length > 0 };
     int64_t longest = f->cache_length > f->sequence ? f->cache_length : f->sequence;
     /* `model run` is compared with transformers, which goes on beyond max_position_embeddings */
-    const bool is_bounded = !self->hf || !f->inspect || d->learned_positions;
+    const bool is_bounded =
+        !self->hf || !f->inspect || d->learned_positions || d->sinusoidal_base > 0;
     if (is_bounded && longest > d->sequence_length)
         return error_new(
             "a sequence of %lld tokens is longer than the model's sequence_length %lld",
@@ -369,10 +361,7 @@ static Error *forward(const Model *self, Graph *g, const ForwardSettings *f, Mod
     if (f->documents && d->document_key) b.documents = model_input(g, &self->inputs[1], f);
     b.made = keys_to_share(g->arena, d);
     Value **vectors = per_layer_embeddings(&b, ids, x);
-    const int64_t n_positions = d->unused_positions + d->sequence_length;
-    if (d->learned_positions)
-        x = add_learned(&b, x,
-                        embedding_table(g, "wpe", n_positions, d->width, NULL, ROLE_POSITION));
+    x = decoder_with_positions(&b, x);
     x = maybe_dropout(g, x, f->training ? d->embedding_dropout : 0, b.salt++);
     x = streams_begun(&b, x);
     for (int i = 0; i < d->n_layer; i++) x = block(&b, x, i, vectors ? vectors[i] : NULL);

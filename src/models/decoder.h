@@ -256,8 +256,10 @@ typedef struct Decoder {
     Residual residual;
     double residual_scale; /* multiplies what a layer adds to the stream; 0: nothing does */
     double logit_divisor;  /* 0: none */
-    bool learned_positions, is_tied;
-    int64_t unused_positions; /* rows of the table in front of that of the first token */
+    bool learned_positions;
+    double sinusoidal_base;   /* of a table that is fixed (decoder_positions.c); 0: there is none */
+    int64_t unused_positions; /* rows of either table in front of that of the first token */
+    bool is_tied;
     bool qkv_bias, out_bias, ffn_bias, head_bias;
     bool is_ternary; /* linear layers of blocks multiply rounded factors (passes/ternary.c) */
     Activation activation;

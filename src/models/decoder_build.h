@@ -60,6 +60,8 @@ Value *maybe_norm(Graph *g, const char *name, Value *x, const Norm *n);
 /* A norm of what the last product of a module reads, beside that module, where the model has such.
  */
 Value *inner_norm(Build *b, const char *module, const char *name, Value *x);
+/* decoder_positions.c: embeddings x [b s width] with what their positions add, if anything. */
+Value *decoder_with_positions(Build *b, Value *x);
 /* decoder_head.c: the width of the table, and of what the head reads. */
 int64_t decoder_table_width(const Decoder *d);
 /* Makes the weights between table, stream and head: first, as blocks for later tokens share them.

@@ -375,6 +375,7 @@ static const char *embeddings_and_norms(Arena *a, const Decoder *x, const Decode
 {
     const char *e = NULL;
     if (!e) e = flag(a, "learned positions", x->learned_positions, y->learned_positions);
+    if (!e) e = number(a, "base of sines", x->sinusoidal_base, y->sinusoidal_base);
     if (!e)
         e = number(a, "unused positions", (double)x->unused_positions, (double)y->unused_positions);
     if (!e)

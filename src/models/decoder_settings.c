@@ -365,8 +365,15 @@ static Error *check_ropes(const DecoderSettings *s)
 
 static Error *check_positions(const DecoderSettings *s)
 {
-    if (s->unused_positions && !s->learned_positions)
-        return error_new("unused_positions: they are rows of learned_positions, which is false");
+    if (s->sinusoidal_base > 0 && s->learned_positions)
+        return error_new("sinusoidal_base: positions are learned; learned_positions must be false");
+    if (s->sinusoidal_base > 0 && s->n_embd % 2)
+        return error_new("sinusoidal_base: there are as many sines as cosines; n_embd %lld must be "
+                         "even",
+                         (long long)s->n_embd);
+    if (s->unused_positions && !s->learned_positions && s->sinusoidal_base == 0)
+        return error_new("unused_positions: they are rows of learned_positions, which is false, or "
+                         "of sinusoidal_base, which is 0");
     if (s->alibi > 0 && s->attention_cap > 0)
         return error_new("alibi: scores that fall with distance are not bent; attention_cap must "
                          "be 0");

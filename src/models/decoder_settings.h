@@ -59,7 +59,7 @@ typedef struct DecoderSettings {
     int64_t seed, unused_positions;
     const double *embedding_dropout;
     double dropout, attention_dropout, embedding_scale, attention_scale, attention_cap, logit_cap,
-        alibi, alibi_scale, residual_scale, logit_divisor, qkv_clip, gate_bound;
+        alibi, alibi_scale, sinusoidal_base, residual_scale, logit_divisor, qkv_clip, gate_bound;
     bool scale_by_layer, learned_positions, use_weight_tying, qkv_bias, out_bias, ffn_bias,
         head_bias, gated;
     int linear, activation;

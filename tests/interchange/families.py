@@ -39,6 +39,8 @@ GEMMA3N = LLAMA | dict(head_dim=16, num_hidden_layers=7, sliding_window=24, num_
                        vocab_size_per_layer_input=60, final_logit_softcapping=3.0, activation_sparsity_pattern=[0.9, 0.5] + 5 * [0.0])
 RECURRENT = {k: v for k, v in LLAMA.items() if k != "max_position_embeddings"} | dict(intermediate_size=96, num_key_value_heads=1, attention_window_size=24)
 AUDIO = dict(d_model=16, encoder_layers=1, encoder_attention_heads=2, encoder_ffn_dim=16, output_dim=32, num_mel_bins=8, downsample_hidden_size=8)
+IMAGES = dict(hidden_size=16, num_attention_heads=2, num_key_value_heads=2, head_dim=8, intermediate_size=16)
+MOLMO = dict(vision_config=IMAGES | dict(num_hidden_layers=1), adapter_config=IMAGES | dict(vision_feature_layer=[0], text_hidden_size=32))
 LATENT = NEOX | dict(num_key_value_heads=4, kv_lora_rank=16, qk_nope_head_dim=12, qk_rope_head_dim=8, v_head_dim=16)
 ROUTED = dict(n_routed_experts=8, n_shared_experts=2, num_experts_per_tok=3, moe_intermediate_size=24, routed_scaling_factor=1.5, n_group=4, topk_group=2)
 # many heads, so that no score is 0 for all of them
@@ -91,6 +93,9 @@ PARTS = {
     "Aria": ("AriaForConditionalGeneration", "AriaConfig", "AriaTextDecoderLayer"),
     "Apertus1p5": ("Apertus1p5TextForCausalLM", "Apertus1p5TextConfig", "ApertusDecoderLayer"),
     "Mllama": ("MllamaForConditionalGeneration", "MllamaConfig", "LlamaDecoderLayer"),
+    "Emu3": ("Emu3ForConditionalGeneration", "Emu3Config", "SeedOssDecoderLayer"),
+    "Ernie4_5_VLMoe": ("Ernie4_5_VLMoeForConditionalGeneration", "Ernie4_5_VLMoeConfig", "Ernie4_5_MoeDecoderLayer"),
+    "Molmo2": ("Molmo2ForConditionalGeneration", "Molmo2Config", "Qwen3DecoderLayer"),
     "Phi4Multimodal": ("Phi4MultimodalForCausalLM", "Phi4MultimodalConfig", "Phi3DecoderLayer"),
 }
 
@@ -281,6 +286,12 @@ FAMILIES = {
     "opt_unnormed": ("OPT", BARE | dict(num_hidden_layers=3, num_attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE, _remove_final_layer_norm=True)),
     "bitnet": ("BitNet", LLAMA),
     "bitnet_biased": ("BitNet", LLAMA | dict(hidden_act="silu", attention_bias=True, tie_word_embeddings=True, num_key_value_heads=4)),
+    "xglm": ("XGLM", BARE | dict(num_layers=3, attention_heads=4, ffn_dim=48, max_position_embeddings=SIZE)),
+    "xglm_bare": ("XGLM", BARE | dict(num_hidden_layers=3, attention_heads=2, ffn_dim=40, max_position_embeddings=SIZE, scale_embedding=False, activation_function="relu",
+                                      dropout=0.0, attention_dropout=0.0, tie_word_embeddings=False, pad_token_id=1)),
+    "ctrl": ("CTRL", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=32, n_layer=3, n_head=4, dff=48, bos_token_id=None, eos_token_id=None)),
+    "ctrl_bare": ("CTRL", dict(vocab_size=VOCABULARY, n_positions=SIZE, n_embd=36, n_layer=2, n_head=2, dff=40, layer_norm_epsilon=1e-2, resid_pdrop=0.0, embd_pdrop=0.0,
+                               tie_word_embeddings=False)),
     "biogpt": ("BioGpt", BARE | dict(num_hidden_layers=3, num_attention_heads=4, intermediate_size=48, max_position_embeddings=SIZE)),
     "biogpt_unscaled": ("BioGpt", BARE | dict(num_hidden_layers=3, num_attention_heads=2, intermediate_size=40, max_position_embeddings=SIZE, scale_embedding=False,
                                                hidden_act="relu", hidden_dropout_prob=0.0, tie_word_embeddings=False)),
@@ -455,6 +466,15 @@ FAMILIES = {
         "longrope", partial_rotary_factor=0.75, short_factor=[1.0, 1.5, 2.0], long_factor=[1.5, 4.0, 9.0])),
     "apertus1p5": ("Apertus1p5", LLAMA | dict(vocab_size=VOCABULARY + 11, output_vocab_size=VOCABULARY, attention_bias=True)),
     "apertus1p5_whole": ("Apertus1p5", LLAMA | rope("default")),
+    "ernie4_5_vl_moe": ("Ernie4_5_VLMoe", part(LLAMA | dict(num_hidden_layers=5, moe_num_experts=5, moe_k=2, moe_intermediate_size=[24, 16], rope_parameters=dict(
+        rope_type="default", rope_theta=1e4, mrope_section=[1, 1, 2])))),
+    "ernie4_5_vl_moe_interval": ("Ernie4_5_VLMoe", part(LLAMA | dict(
+        num_hidden_layers=5, moe_num_experts=4, moe_k=3, moe_num_shared_experts=1, moe_intermediate_size=[20, 24], mlp_layer_types=["dense", "sparse", "dense", "sparse", "dense"],
+        rope_parameters=dict(rope_type="default", rope_theta=1e3, mrope_section=[1, 1, 2])), tie_word_embeddings=True)),
+    "emu3": ("Emu3", dict(text_config=LLAMA | dict(attention_dropout=0.0, bos_token_id=0, eos_token_id=0, pad_token_id=0), vq_config=dict(base_channels=32, channel_multiplier=[1], num_res_blocks=1, attn_resolutions=[],
+        codebook_size=8, hidden_size=32), vocabulary_map={"<image>": 3, "<|extra_200|>": 4, "<|visual token 000001|>": 5})),
+    "molmo2": ("Molmo2", part(LLAMA | dict(head_dim=16, additional_vocab_size=8), **MOLMO)),
+    "molmo2_linear": ("Molmo2", part(LLAMA | dict(head_dim=12, additional_vocab_size=0) | rope("linear", factor=4.0), **MOLMO)),
     "mllama": ("Mllama", part(LLAMA | dict(num_hidden_layers=5, cross_attention_layers=[1, 3], bos_token_id=1) | rope(
         "llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64))),
     "mixtral": ("Mixtral", LLAMA | dict(num_local_experts=4, num_experts_per_tok=2)),
@@ -750,12 +770,34 @@ def compare(work, folder, near, reference=None, ternary=False):
     return f"logits {difference:.0e}, greedy {' and '.join(map(str, equal))} of {NEW}"
 
 
+def of_molmo2(weights, text):
+    """Tensors of its text by the names of Qwen 3."""
+    queries, keys = (text[f"num_{n}_heads"] * text["head_dim"] for n in ("attention", "key_value"))
+    theirs = {k.replace("model.transformer.blocks.", "model.layers.").replace("model.transformer.ln_f.", "model.norm."): v for k, v in weights.items()}
+    names = {"attn_norm": "input_layernorm", "ff_norm": "post_attention_layernorm", "attn_out": "o_proj", "ff_out": "down_proj"}
+    ours = {"model.embed_tokens.weight": torch.cat([theirs.pop(f"model.transformer.wte.{n}embedding") for n in ("", "new_")])}
+    for k, v in theirs.items():
+        if k.endswith("att_proj.weight"):
+            ours |= {k.replace("att_proj", f"{n}_proj"): w for n, w in zip("qkv", v.split([queries, keys, keys]))}
+        elif k.endswith("ff_proj.weight"):
+            ours |= {k.replace("ff_proj", f"{n}_proj"): w for n, w in zip(("up", "gate"), v.chunk(2))}
+        else:
+            ours[re.sub("attn_norm|ff_norm|attn_out|ff_out", lambda m: names[m[0]], k)] = v
+    return ours
+
+
 def published(weights, config):
     """Tensors of a folder of transformers as the authors of the model have them, where these differ, and transformers reads both."""
+    if config["model_type"] == "ernie4_5_vl_moe":  # experts of images come behind those of text
+        n = config["text_config"]["moe_num_experts"]
+        weights = {k: v for k, v in weights.items() if not k.endswith("gate.weight_1") and not ((e := re.search(r"experts\.(\d+)\.", k)) and int(e[1]) >= n)}
+        weights = {k: v.T.contiguous() if k.endswith("mlp.gate.weight") else v[:1].contiguous() if k.endswith("correction_bias") else v for k, v in weights.items()}
+    if config["model_type"] == "molmo2":
+        weights = of_molmo2(weights, config["text_config"])
     if text := config.get("text_config"):  # the part that is read
         crossed = text.get("cross_attention_layers", [])
         number = {str(i): str(k) for k, i in enumerate(i for i in range(text["num_hidden_layers"]) if i not in crossed)}
-        weights = {re.sub(r"^model\.(language|text)_model\.", "model.", k.removeprefix("thinker.").removeprefix("language_model.")): v for k, v in weights.items()}
+        weights = {re.sub(r"^model\.(language|text)_model\.", "model.", k.removeprefix("thinker.").removeprefix("language_model.").removeprefix("text_model.")): v for k, v in weights.items()}
         weights = {k: v for k, v in weights.items() if k.startswith(("model.layers.", "model.embed_tokens.", "model.norm.", "lm_head."))}
         weights["model.embed_tokens.weight"] = weights["model.embed_tokens.weight"][: text["vocab_size"]]
         for k in [k for k in weights if k.endswith((".experts.gate_up_proj", ".experts.down_proj"))]:
@@ -807,7 +849,7 @@ def check(name, work, seed):
     options = options | ({"num_hidden_layers": 3 + depth} if depth else {})
     ahead = 0.3 if depth else 0
     torch.manual_seed(seed)
-    classes = {"GPT2": ("GPT2LMHeadModel", "GPT2Config"), "OpenAIGPT": ("OpenAIGPTLMHeadModel", "OpenAIGPTConfig"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
+    classes = {"CTRL": ("CTRLLMHeadModel", "CTRLConfig"), "GPT2": ("GPT2LMHeadModel", "GPT2Config"), "OpenAIGPT": ("OpenAIGPTLMHeadModel", "OpenAIGPTConfig"), "Gemma3Text": ("Gemma3ForCausalLM", "Gemma3TextConfig"), "Qwen3_5": ("Qwen3_5ForCausalLM", "Qwen3_5TextConfig"),
                "Qwen3_5Moe": ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeTextConfig"), "Llama4Text": ("Llama4ForCausalLM", "Llama4TextConfig"),
                "Gemma4Text": ("Gemma4ForCausalLM", "Gemma4TextConfig"), "Gemma3nText": ("Gemma3nForCausalLM", "Gemma3nTextConfig"), "Gemma4UnifiedText": ("Gemma4UnifiedForCausalLM", "Gemma4UnifiedTextConfig"), "Exaone": ("LlamaForCausalLM", "ExaoneConfig"), "InternLM3": ("LlamaForCausalLM", "InternLM3Config"), "IQuestCoder": ("LlamaForCausalLM", "IQuestCoderConfig"),
                "CohereCompassText": ("CohereCompassForCausalLM", "CohereCompassTextConfig"),
@@ -835,7 +877,7 @@ def check(name, work, seed):
     (work / "model.yaml").write_text(MODEL.format(key="model", folder=folder, ahead=ahead))
     assert export(work, plain, work / "same", "convert_gpt2", "model.yaml", "same"), "import and export change bits"
 
-    block = {"GPT2": "GPT2Block", "OpenAIGPT": "Block", "ModernBertDecoder": "ModernBertDecoderLayer", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTNeoXJapanese": "GPTNeoXJapaneseLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, of_block[0] if of_block else kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
+    block = {"CTRL": "EncoderLayer", "GPT2": "GPT2Block", "OpenAIGPT": "Block", "ModernBertDecoder": "ModernBertDecoderLayer", "Exaone": "ExaoneBlock", "GPTNeoX": "GPTNeoXLayer", "GPTNeoXJapanese": "GPTNeoXJapaneseLayer", "GPTJ": "GPTJBlock", "CodeGen": "CodeGenBlock", "GPTBigCode": "GPTBigCodeBlock", "GPTNeo": "GPTNeoBlock", "OlmoHybrid": "OlmoHybridAttentionDecoderLayer", "Mamba2": "Mamba2Block", "Mamba": "MambaBlock", "FalconMamba": "FalconMambaBlock", "Jamba": "JambaAttentionDecoderLayer", "Bloom": "BloomBlock", "Mpt": "MptBlock", "Dbrx": "DbrxBlock", "NemotronH": "NemotronHBlock"}.get(kind, of_block[0] if of_block else kind.replace("Gemma3Text", "Gemma3").replace("CompassText", "Compass") + "DecoderLayer")
     (work / "train.yaml").write_text(TRAIN.format(data=work / "train.pbin", block=block) + MODEL.format(key="model_raw", folder=folder, ahead=ahead))
     run(work, "run", "--config_file_path", "train.yaml", "--experiment_id", "x", "--experiments_root_path", work / "experiments")
     checkpoint = next((work / "experiments/x/checkpoints").glob("eid_*"))

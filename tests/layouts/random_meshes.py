@@ -254,7 +254,8 @@ def draw_model(r):
     if r.random() < 0.15:
         model["head_transform"] = dict(activation=r.choice(["gelu", "silu", "relu"]), bias=r.random() < 0.5)
     model |= dict(head_norm=r.random() < 0.9, embedding_width=r.choice([None] * 5 + [12, 40]))
-    model["unused_positions"] = r.choice([0, 2]) if model["learned_positions"] else 0
+    model["sinusoidal_base"] = 0.0 if model["learned_positions"] else r.choice([0.0] * 6 + [100.0])
+    model["unused_positions"] = r.choice([0, 2]) if model["learned_positions"] or model["sinusoidal_base"] else 0
     if r.random() < 0.2:
         model |= dict(dropout=0.1, attention_dropout=r.choice([0.0, 0.1]))
     if r.random() < 0.15:

@@ -287,6 +287,11 @@ static const char *const families[] = {
     "24, "
     "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, \"max_position_embeddings\": 32, "
     "\"hidden_dropout_prob\": 0.0, \"attention_probs_dropout_prob\": 0.0",
+    "\"model_type\": \"ctrl\", \"vocab_size\": 16, \"n_embd\": 16, \"dff\": 24, \"n_layer\": 4, "
+    "\"n_head\": 4, \"n_positions\": 32, \"resid_pdrop\": 0.0, \"embd_pdrop\": 0.0",
+    "\"model_type\": \"xglm\", \"vocab_size\": 16, \"d_model\": 16, \"ffn_dim\": 24, "
+    "\"num_layers\": 4, \"attention_heads\": 4, \"max_position_embeddings\": 32, "
+    "\"dropout\": 0.0, \"attention_dropout\": 0.0, \"pad_token_id\": 1",
     "\"model_type\": \"bloom\", \"vocab_size\": 16, \"hidden_size\": 24, \"n_layer\": 4, "
     "\"n_head\": 6, \"seq_length\": 32",
     "\"model_type\": \"mpt\", \"vocab_size\": 16, \"d_model\": 16, \"n_layers\": 4, \"n_heads\": "

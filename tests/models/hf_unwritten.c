@@ -114,6 +114,7 @@ void hf_store(Arena *a, const char *folder, HfStore how, NamedTensor *file, int6
         const char *rest = strchr(file[i].name, '.') + 1;
         if (how == PART_OF_4) file[i].name = arena_printf(a, "language_model.%s", file[i].name);
         if (how == TEXT_PART) file[i].name = arena_printf(a, "model.text_model.%s", rest);
+        if (how == WHOLE_TEXT) file[i].name = arena_printf(a, "text_model.%s", file[i].name);
         if (how == THINKER) file[i].name = arena_printf(a, "thinker.%s", file[i].name);
         if (how == THINKER_PART)
             file[i].name = arena_printf(a, "thinker.model.language_model.%s", rest);
@@ -137,7 +138,7 @@ HfUnwritten hf_unwritten_ahead(Arena *a, const char *members, double ahead)
                                          &(HfTraining){ .multi_token_weight = ahead }, &u.model));
     const HfModel *hf = u.model->hf;
     u.param = hf_numbered(a, u.model, &u.n);
-    assert_no_error(hf_tensors(a, hf->family, hf->decoder, u.param, u.n, &u.file, &u.n_file));
+    assert_no_error(hf_tensors(a, hf->of_files, hf->decoder, u.param, u.n, &u.file, &u.n_file));
     return u;
 }
 

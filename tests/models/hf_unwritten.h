@@ -14,6 +14,7 @@ typedef enum HfStore {
     PART_OF_5,
     PART_OF_4,
     TEXT_PART,
+    WHOLE_TEXT,
     THINKER,
     THINKER_PART,
     BASE_LAYERS

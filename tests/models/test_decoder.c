@@ -499,6 +499,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "key_width: 4, value_width: 4, decay: fixed, negative: true}",
           "linear_attention: negative: with decay: fixed nothing is corrected" },
         { "unused_positions: 2", "unused_positions: they are rows of learned_positions" },
+        { "sinusoidal_base: 10000.0, learned_positions: true",
+          "sinusoidal_base: positions are learned; learned_positions must be false" },
         { "linear: ternary, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 6}",
           "linear: ternary is of blocks of attention and dense feed-forward layers; mixture must "
           "be left out" },

@@ -1045,6 +1045,22 @@ static const Pair pairs[] = {
       "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, norm: {type: layer, bias: true, "
       "eps: 1e-5}, learned_positions: true, unused_positions: 2, qkv_bias: true, out_bias: true, "
       "ffn_bias: true, gated: false, activation: gelu, embedding_scale: 2.8284271247461903" },
+    { "\"model_type\": \"ctrl\", \"vocab_size\": 16, \"n_embd\": 8, \"n_layer\": 4, \"n_head\": 2, "
+      "\"dff\": 12, \"n_positions\": 32, \"hidden_act\": \"gelu\"",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, norm: {type: layer, bias: true, "
+      "eps: 1e-6}, sinusoidal_base: 10000.0, use_weight_tying: true, qkv_bias: true, out_bias: "
+      "true, ffn_bias: true, head_bias: true, gated: false, activation: relu, "
+      "embedding_scale: 2.8284271247461903" },
+    { "\"model_type\": \"xglm\", \"vocab_size\": 16, \"d_model\": 8, \"num_layers\": 4, "
+      "\"attention_heads\": 2, \"ffn_dim\": 12, \"max_position_embeddings\": 32, "
+      "\"activation_function\": \"relu\", \"layer_norm_eps\": 1e-12",
+      "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: "
+      "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, ffn_hidden: 12, norm: {type: layer, bias: true, "
+      "eps: 1e-5}, sinusoidal_base: 215443.46900318822, unused_positions: 2, use_weight_tying: "
+      "true, "
+      "qkv_bias: true, out_bias: true, ffn_bias: true, gated: false, activation: relu, "
+      "embedding_scale: 2.8284271247461903" },
     { "\"model_type\": \"bloom\", \"vocab_size\": 16, \"n_embed\": 12, \"n_layer\": 4, "
       "\"num_attention_heads\": 3, \"seq_length\": 32, \"tie_word_embeddings\": false, "
       "\"layer_norm_epsilon\": 1e-3",

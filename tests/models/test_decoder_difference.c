@@ -31,7 +31,7 @@ static const Member of_decoder[] = {
     WHOLE_OF(Decoder, vocab_size, "vocab_size"), WHOLE_OF(Decoder, sequence_length, "longest sequence"), WHOLE_OF(Decoder, width, "width"),
     WHOLE_OF(Decoder, n_head_q, "query heads"), WHOLE_OF(Decoder, n_head_kv, "key and value heads"), WHOLE_OF(Decoder, head_width, "width of a head"),
     WHOLE_OF(Decoder, value_width, "width of a value"), WHOLE_OF(Decoder, hidden, "feed-forward width"), WHOLE_OF(Decoder, unused_positions, "unused positions"), WHOLE_OF(Decoder, embedding_width, "width of embeddings"),
-    FLAG_OF(Decoder, learned_positions, "learned positions"), FLAG_OF(Decoder, block_scale, "scale of each block"),
+    FLAG_OF(Decoder, learned_positions, "learned positions"), REAL_OF(Decoder, sinusoidal_base, "base of sines"), FLAG_OF(Decoder, block_scale, "scale of each block"),
     FLAG_OF(Decoder, attention_sinks, "attention sinks"), FLAG_OF(Decoder, qkv_bias, "bias of queries"), FLAG_OF(Decoder, out_bias, "bias after attention"),
     FLAG_OF(Decoder, ffn_bias, "bias of the feed-forward layer"), FLAG_OF(Decoder, head_bias, "bias of the head"),
     FLAG_OF(Decoder, is_gated, "gate of the feed-forward layer"), FLAG_OF(Decoder, is_tied, "tied head"),

@@ -24,6 +24,8 @@ TEST(each_class_has_dropout_at_its_own_places)
         { "gpt_neox", "\"hidden_dropout\": 0.2, \"rotary_pct\": 0.5", 0.2, 0.2, 0 },
         { "starcoder2", "\"residual_dropout\": 0.2, \"embedding_dropout\": 0.3", 0.2, 0.3, 0 },
         { "seed_oss", "\"attention_dropout\": 0.2, \"head_dim\": 4", 0.1, 0, 0.2 },
+        { "xglm", "\"attention_dropout\": 0.2", 0.1, 0.1, 0.2 },
+        { "ctrl", "\"resid_pdrop\": 0.2, \"attention_dropout\": 0.3", 0.2, 0.1, 0 },
     };
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

@@ -547,6 +547,7 @@ TEST(types_of_other_names_are_of_the_families_of_text)
                   { "granite4_vision_text", "granite" },
                   { "granite_docling_text", "granite" },
                   { "hunyuan_vl_text", "hunyuan_v1_dense" },
+                  { "emu3_text_model", "seed_oss" },
                   { "paddleocr_vl_text", "llama" } };
     Arena *a = arena_new();
     HfModel m;
@@ -562,6 +563,7 @@ TEST(types_of_other_names_are_of_the_families_of_text)
         round_trip(a, members, PART_OF_4);
         round_trip(a, members, PART_OF_5);
         round_trip(a, members, TEXT_PART);
+        round_trip(a, members, WHOLE_TEXT);
     }
     const char *thinking =
         arena_printf(a,
@@ -608,6 +610,9 @@ TEST(what_a_part_is_silent_about_is_as_its_class_has_it)
                 { "granite_docling_text", 1e-5, 1e4, 32768, 16, false, true },
                 { "hunyuan_vl_text", 1e-5, 1e4, 2048, 16, false, true },
                 { "paddleocr_vl_text", 1e-5, 5e5, 131072, 128, false, true },
+                { "emu3_text_model", 1e-5, 1e6, 9216, 16, false, false },
+                { "ernie4_5_vl_moe_text", 1e-5, 5e5, 131072, 16, false, true },
+                { "molmo2_text", 1e-6, 1e4, 36864, 128, false, false },
                 { "mllama_text_model", 1e-5, 5e5, 131072, 16, false, false } };
     Arena *a = arena_new();
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -698,6 +703,113 @@ TEST(token_ids_that_the_head_cannot_give_are_left_out)
     hf_refuses(
         a, arena_printf(a, members, ", \"output_vocab_size\": 16, \"tie_word_embeddings\": true"),
         "", "a tied head has all rows of the embeddings");
+    arena_free(a);
+}
+
+/* As in ERNIE 4.5 VL: routers are transposed, biases for the choice have a row for images, too, and
+ * the experts of images come behind. */
+TEST(experts_of_images_stay_behind)
+{
+    static const char members[] =
+        "\"model_type\": \"ernie4_5_vl_moe\", \"text_config\": {\"model_type\": "
+        "\"ernie4_5_vl_moe_text\", \"vocab_size\": 16, \"hidden_size\": 8, "
+        "\"intermediate_size\": 12, \"num_hidden_layers\": 4, \"num_attention_heads\": 2, "
+        "\"num_key_value_heads\": 1, \"moe_num_experts\": 3, \"moe_k\": 2, "
+        "\"moe_intermediate_size\": %s, \"mlp_layer_types\": %s}";
+    static const char widths[] = "[6, 5]", apart[] = "[\"dense\", \"sparse\", \"dense\", "
+                                                     "\"sparse\"]";
+    Arena *a = arena_new();
+    HfModel m;
+    HfUnwritten u = hf_unwritten(a, arena_printf(a, members, widths, apart));
+    const HfModel *hf = u.model->hf;
+    assert_true(hf->is_part && !strcmp(hf->family->model_type, "ernie4_5_moe"));
+    assert_int_equal(hf->decoder->moe->hidden, 6);
+    for (int i = 0; i < 4; i++) assert_int_equal(hf->decoder->layer[i].is_sparse, i % 2);
+    const Tensor *router = &hf_named(u.file, "model.layers.1.mlp.gate.weight")->tensor,
+                 *biases =
+                     &hf_named(u.file, "model.layers.1.mlp.moe_statics.e_score_correction_bias")
+                          ->tensor;
+    const float *ours = hf_named(u.param, "transformer.h.1.mlp.router.weight")->tensor.data,
+                *theirs = router->data;
+    assert_true(router->size[0] == 8 && router->size[1] == 3 && theirs[3 + 2] == ours[2 * 8 + 1]);
+    assert_true(biases->n_dims == 2 && biases->size[0] == 2 && biases->size[1] == 3);
+    returns(a, &u, ONE_FILE);
+    const char *silent = arena_printf(a, members, "7", "null");
+    assert_no_error(hf_config_read(a, hf_folder_with(a, silent, ""), &m));
+    for (int i = 0; i < 4; i++) assert_int_equal(m.decoder->layer[i].is_sparse, i > 0);
+    hf_refuses(a, arena_printf(a, members, "[6]", apart), "",
+               "it has a number for text and one for images");
+    hf_refuses(a, arena_printf(a, members, widths, "[\"sparse\", \"dense\", \"sparse\", 1]"), "",
+               "mlp_layer_types: a list of 4 is not known; each layer is dense or sparse");
+    hf_refuses(a, arena_printf(a, members, widths, "\"sparse\""), "", "it is a list");
+    static const char *const wrong[] = {
+        "[\"sparse\", \"sparse\", \"dense\", \"sparse\"]",
+        "[\"sparse\", \"dense\", \"sparse\", \"dense\"]", /* (i + 1) % 2 is not 0 there */
+        "[\"dense\", \"dense\", \"dense\", \"dense\"]"
+    };
+    for (int i = 0; i < 3; i++)
+        hf_refuses(a, arena_printf(a, members, widths, wrong[i]), "",
+                   "allowed are sparse layers of an interval, as ernie4_5_moe has them");
+    arena_free(a);
+}
+
+/* As in Molmo 2, whose names are its own: a second table has token ids of images, and transformers
+ * cuts both together into halves. */
+TEST(tables_are_joined_where_files_cut_them)
+{
+    static const char members[] =
+        "\"model_type\": \"molmo2\", \"text_config\": {\"model_type\": \"molmo2_text\", "
+        "\"vocab_size\": 16, \"additional_vocab_size\": 4, \"hidden_size\": 8, "
+        "\"intermediate_size\": 12, \"num_hidden_layers\": 2, \"num_attention_heads\": 2, "
+        "\"num_key_value_heads\": 1, \"head_dim\": 4, \"layer_norm_eps\": 0.5%s}%s";
+    Arena *a = arena_new();
+    HfUnwritten u = hf_unwritten(a, arena_printf(a, members, "", ""));
+    const HfModel *hf = u.model->hf;
+    assert_true(hf->is_part && !strcmp(hf->family->model_type, "qwen3"));
+    assert_close(hf->decoder->usual_norm->eps, 0.5, 0);
+    const float *up = hf_named(u.param, "transformer.h.0.mlp.V.weight")->tensor.data,
+                *both =
+                    hf_named(u.file, "model.transformer.blocks.0.mlp.ff_proj.weight")->tensor.data;
+    assert_true(both[9] == up[9]); /* what is gated lies in front of the gates */
+    returns(a, &u, ONE_FILE);
+    NamedTensor *cut = NEW_N(a, NamedTensor, u.n_file + 1), *rest = &cut[u.n_file];
+    memcpy(cut, u.file, (size_t)u.n_file * sizeof *cut);
+    Tensor *first = &hf_named(cut, "model.transformer.wte.embedding")->tensor;
+    with_rows_beyond(a, first);
+    *rest = (NamedTensor){ "model.transformer.wte.new_embedding", *first };
+    rest->tensor.data = (float *)first->data + 10 * 8;
+    first->size[0] = rest->tensor.size[0] = 10;
+    u.file = cut;
+    u.n_file++;
+    returns(a, &u, ONE_FILE);
+    CheckpointReader *r;
+    rest->tensor.size[0] = 9;
+    hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r),
+                     "wte.embedding has the shape [19, 8], but config.json makes it [16, 8]");
+    static const struct {
+        const char *of_text, *of_whole, *error;
+    } wrong[] = {
+        { ", \"qk_norm_type\": \"olmo\"", "",
+          "qk_norm_type: \"olmo\" is not known; only qwen3 is: norms of each head" },
+        { ", \"norm_after\": true", "", "norm_after: true is not known; only false is" },
+        { ", \"qkv_bias\": true", "", "attention_bias: true is not known; only false is" },
+        { "", ", \"tie_word_embeddings\": true", "only false is: the class does not tie them" },
+        { ", \"rope_scaling_layers\": [0], \"rope_scaling\": {\"rope_type\": \"linear\", "
+          "\"factor\": 2.0}",
+          "", "rope_scaling_layers: a list of 1 is not known; only all layers are" },
+        { ", \"additional_vocab_size\": -1", "",
+          "additional_vocab_size: -1 is not known; allowed are whole numbers from 0 on" },
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        hf_refuses(a, arena_printf(a, members, wrong[i].of_text, wrong[i].of_whole), "",
+                   wrong[i].error);
+    const char *all = ", \"rope_scaling_layers\": [1, 0], \"rope_scaling\": {\"rope_type\": "
+                      "\"linear\", \"factor\": 2.0}";
+    HfModel m;
+    assert_no_error(
+        hf_config_read(a, hf_folder_with(a, arena_printf(a, members, all, ""), ""), &m));
+    assert_int_equal(m.decoder->layer[1].rope->kind, ROPE_LINEAR);
     arena_free(a);
 }
 

@@ -145,6 +145,11 @@ TEST(texts_side_by_side_with_learned_positions_get_the_logits_of_each_alone)
     check_both_precisions("learned_positions: true, use_weight_tying: true, ffn_bias: true");
 }
 
+TEST(texts_side_by_side_with_sinusoidal_positions_get_the_logits_of_each_alone)
+{
+    check_both_precisions("sinusoidal_base: 10000.0, unused_positions: 2");
+}
+
 TEST(texts_side_by_side_with_experts_get_the_logits_of_each_alone)
 {
     check_both_precisions("rope: {base: 10000.0}, layers: [{sparse: true}], mixture: {n_experts: "

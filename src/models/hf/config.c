@@ -395,9 +395,10 @@ Error *hf_config_parse(Arena *a, const Yaml *root, const char *path, HfModel *ou
     r.d = NEW(a, Decoder);
     TRY(read_decoder(&r));
     *out = (HfModel){ .family = r.family,
+                      .of_files = r.of_files ? r.of_files : r.family,
                       .decoder = r.d,
                       .dtype = dtype_of(&r),
-                      .is_part = is_part || r.rows_beyond,
+                      .is_part = is_part || r.of_files || r.rows_beyond,
                       .layer_of = r.layer_of,
                       .base_layers = r.base_layers,
                       .rows_beyond = r.rows_beyond,

@@ -21,6 +21,8 @@ typedef struct HfPacking {
 typedef struct HfModel {
     const char *folder; /* as the user gave it, or where the cache has it */
     const HfFamily *family;
+    const HfFamily *of_files; /* by whose names the folder's tensors lie; another than `family`
+                                 where those of a larger model do not lie as its text's */
     const Decoder *decoder;
     bool is_part; /* the language model of a larger one, with images, say, or without their token
                      ids */

@@ -106,6 +106,7 @@ typedef struct HfReading {
     const Yaml *root;  /* of the language model */
     const Yaml *whole; /* of the model that it is a part of, or the same */
     const HfFamily *family;
+    const HfFamily *of_files; /* as in HfModel; NULL: the family */
     HfConfig c;
     Decoder *d;
     void *own;               /* what the dialect's fields were read into */
@@ -156,6 +157,9 @@ Error *hf_find_family(HfReading *r);
 /* parts.c: sets the family of a model_type, of text alone or of the language model of a larger one,
  * and the options as the family has them; NULL: there is none. */
 Error *hf_take_part(HfReading *r, const char *type);
+/* ernie_vl.c, molmo2.c: the options of such a model, `root`, as those of its family. */
+Error *hf_take_ernie_vl(HfReading *r, Yaml *root);
+Error *hf_take_molmo2(HfReading *r, Yaml *root);
 /* config_layers.c: each layer, after the sizes are known. */
 Error *hf_read_layers(HfReading *r);
 /* Blocks for later tokens, of a class that has them. */

@@ -801,6 +801,13 @@ const HfName hf_opt_names[] = {
     { 0 },
 };
 
+const HfName hf_xglm_names[] = {
+    OF_BART("model"),
+    { "transformer.lm_head_norm.*", "model.layer_norm.*", HF_SAME },
+    { "transformer.lm_head.*", "lm_head.*", HF_SAME },
+    { 0 },
+};
+
 const HfName hf_biogpt_names[] = {
     OF_BART("biogpt"),
     { "transformer.lm_head_norm.*", "biogpt.layer_norm.*", HF_SAME },

@@ -72,6 +72,8 @@ typedef enum HfLayout {
     HF_STACKED_FIRST_HALF, /* likewise, as half of the rows of each */
     HF_STACKED_SECOND_HALF,
     HF_ROW,           /* a vector as the one row of a matrix */
+    HF_FIRST_ROW,     /* likewise as the first of two */
+    HF_CUT,           /* rows of a tensor NAME, and then of new_NAME, cut anywhere */
     HF_OF_HEADS,      /* as [1 1 n 1] */
     HF_HEAD_ROWS,     /* likewise, as a row for each head */
     HF_HEAD_TENSORS,  /* a vector as a tensor for each head */
@@ -111,5 +113,6 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_kimi_names[], hf_olmo_hybrid_names[], hf_deepseek_v32_names[], hf_glm_moe_dsa_names[],
     hf_longcat_names[], hf_minimax_names[], hf_diffllama_names[], hf_laguna_names[],
     hf_gemma3n_names[], hf_recurrent_gemma_names[], hf_mistral4_names[], hf_openai_gpt_names[],
-    hf_aria_names[], hf_deepseek_v4_names[], hf_modernbert_names[];
+    hf_aria_names[], hf_deepseek_v4_names[], hf_modernbert_names[], hf_ernie_vl_names[],
+    hf_molmo2_names[], hf_xglm_names[], hf_ctrl_names[];
 #endif

@@ -16,9 +16,8 @@ typedef struct HfPart {
     PartHeads heads;  /* heads are the width divided by their number: where head_dim is
                          missing, or always */
     bool base_layers; /* files may have adapters beside them, for images and speech */
-    bool crossed;     /* layers of cross_attention_layers read images alone, and are left out */
-    bool outputs;     /* the head may have the first output_vocab_size token ids alone, and so has
-                         a text */
+    Error *(*take)(HfReading *r, Yaml *root); /* NULL, or: does more to its options */
+    const HfName *names; /* of tensors in its files, in front of Llama's; NULL: the family's */
 } HfPart;
 
 static const HfRenamed no_names[] = { { 0 } },
@@ -26,6 +25,12 @@ static const HfRenamed no_names[] = { { 0 } },
                        paddle_names[] = { { "use_bias", "attention_bias" },
                                           { "use_bias", "mlp_bias" },
                                           { 0 } },
+                       molmo2_names[] = { { "qkv_bias", "attention_bias" },
+                                          { "layer_norm_eps", "rms_norm_eps" },
+                                          { 0 } },
+                       emu3_names[] = { { "attention_bias", "attention_out_bias" },
+                                        { "attention_dropout", "residual_dropout" },
+                                        { 0 } },
                        mllama_names[] = { { "dropout", "attention_dropout" }, { 0 } };
 
 static const HfSilent
@@ -106,41 +111,42 @@ static const HfSilent
                     { "rms_norm_eps", "1e-5" },
                     { "rope_theta", "500000.0" },
                     { 0 } },
+    of_ernie[] = { { "vocab_size", "103424" },
+                   { "hidden_size", "2560" },
+                   { "intermediate_size", "12288" },
+                   { "num_hidden_layers", "28" },
+                   { "num_attention_heads", "20" },
+                   { "moe_num_experts", "64" },
+                   { "moe_k", "6" },
+                   { "moe_num_shared_experts", "2" },
+                   { "moe_intermediate_size", "1536" },
+                   { 0 } },
+    of_molmo2[] = { { "vocab_size", "151936" },
+                    { "hidden_size", "4096" },
+                    { "intermediate_size", "12288" },
+                    { "num_hidden_layers", "36" },
+                    { "num_attention_heads", "32" },
+                    { "num_key_value_heads", "8" },
+                    { "max_position_embeddings", "36864" },
+                    { 0 } },
+    always_of_molmo2[] = { { "use_sliding_window", "false" }, { 0 } },
+    of_emu3[] = { { "vocab_size", "184622" },
+                  { "hidden_size", "4096" },
+                  { "intermediate_size", "14336" },
+                  { "num_hidden_layers", "32" },
+                  { "num_attention_heads", "32" },
+                  { "num_key_value_heads", "8" },
+                  { "max_position_embeddings", "9216" },
+                  { "rms_norm_eps", "1e-5" },
+                  { "rope_theta", "1000000.0" },
+                  { "attention_bias", "false" },
+                  { "attention_out_bias", "false" },
+                  { "attention_dropout", "0.1" },
+                  { "residual_dropout", "0.1" },
+                  { 0 } },
     of_apertus[] = { { "vocab_size", "266752" },       { "hidden_size", "4096" },
                      { "intermediate_size", "14336" }, { "num_hidden_layers", "32" },
                      { "num_attention_heads", "32" },  { 0 } };
-
-/* clang-format off */
-static const HfPart parts[] = {
-    { .type = "qwen2_vl_text", .whole = "qwen2_vl", .family = "qwen2", .silent = of_qwen2 },
-    { .type = "qwen2_5_vl_text", .whole = "qwen2_5_vl", .family = "qwen2", .silent = of_qwen2 },
-    { .type = "qwen2_5_omni_text", .family = "qwen2", .silent = of_qwen2_omni },
-    { .type = "qwen3_vl_text", .family = "qwen3", .silent = of_qwen3 },
-    { .type = "qwen3_vl_moe_text", .family = "qwen3_moe", .silent = of_qwen3_moe, .fixed = always_of_qwen3_moe },
-    { .type = "qwen3_omni_moe_text", .family = "qwen3_moe", .silent = of_qwen3_omni },
-    { .type = "glm4v_text", .family = "glm4", .silent = of_glm4v, .fixed = always_of_glm4v, .heads = HEADS_DIVIDE },
-    { .type = "glm_ocr_text", .family = "glm4", .silent = of_glm_ocr, .fixed = always_of_glm_ocr, .heads = HEADS_MAY_DIVIDE },
-    { .type = "glm4v_moe_text", .family = "glm4_moe", .silent = of_glm4v_moe, .fixed = always_of_glm4v_moe },
-    { .type = "granite4_vision_text", .family = "granite" },
-    { .type = "granite_docling_text", .family = "granite", .silent = of_docling },
-    { .type = "hunyuan_vl_text", .whole = "hunyuan_vl", .family = "hunyuan_v1_dense", .renamed = hunyuan_names, .silent = of_hunyuan },
-    { .type = "paddleocr_vl_text", .whole = "paddleocr_vl", .family = "llama", .renamed = paddle_names, .silent = of_paddle },
-    { .type = "phi4_multimodal", .whole = "phi4mm", .family = "phi3", .silent = of_phi4, .base_layers = true },
-    { .type = "mllama_text_model", .family = "llama", .renamed = mllama_names, .silent = of_mllama, .heads = HEADS_DIVIDE, .crossed = true },
-    { .type = "apertus1p5_text", .family = "apertus", .silent = of_apertus, .outputs = true },
-    /* Models of text alone, by another name. */
-    { .type = "gpt-sw3", .family = "gpt2" },
-    { .type = "kimi_k2", .family = "deepseek_v3" },
-};
-/* clang-format on */
-
-static const HfPart *find(const char *type)
-{
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (!strcmp(parts[i].type, type) || (parts[i].whole && !strcmp(parts[i].whole, type)))
-            return &parts[i];
-    return NULL;
-}
 
 static void divide_heads(HfReading *r, Yaml *root)
 {
@@ -196,6 +202,48 @@ static Error *leave_out_inputs(HfReading *r, Yaml *root)
     return NULL;
 }
 
+/* clang-format off */
+static const HfPart parts[] = {
+    { .type = "qwen2_vl_text", .whole = "qwen2_vl", .family = "qwen2", .silent = of_qwen2 },
+    { .type = "qwen2_5_vl_text", .whole = "qwen2_5_vl", .family = "qwen2", .silent = of_qwen2 },
+    { .type = "qwen2_5_omni_text", .family = "qwen2", .silent = of_qwen2_omni },
+    { .type = "qwen3_vl_text", .family = "qwen3", .silent = of_qwen3 },
+    { .type = "qwen3_vl_moe_text", .family = "qwen3_moe", .silent = of_qwen3_moe, .fixed = always_of_qwen3_moe },
+    { .type = "qwen3_omni_moe_text", .family = "qwen3_moe", .silent = of_qwen3_omni },
+    { .type = "glm4v_text", .family = "glm4", .silent = of_glm4v, .fixed = always_of_glm4v, .heads = HEADS_DIVIDE },
+    { .type = "glm_ocr_text", .family = "glm4", .silent = of_glm_ocr, .fixed = always_of_glm_ocr, .heads = HEADS_MAY_DIVIDE },
+    { .type = "glm4v_moe_text", .family = "glm4_moe", .silent = of_glm4v_moe, .fixed = always_of_glm4v_moe },
+    { .type = "granite4_vision_text", .family = "granite" },
+    { .type = "granite_docling_text", .family = "granite", .silent = of_docling },
+    { .type = "hunyuan_vl_text", .whole = "hunyuan_vl", .family = "hunyuan_v1_dense", .renamed = hunyuan_names, .silent = of_hunyuan },
+    { .type = "paddleocr_vl_text", .whole = "paddleocr_vl", .family = "llama", .renamed = paddle_names, .silent = of_paddle },
+    { .type = "phi4_multimodal", .whole = "phi4mm", .family = "phi3", .silent = of_phi4, .base_layers = true },
+    { .type = "mllama_text_model", .family = "llama", .renamed = mllama_names, .silent = of_mllama, .heads = HEADS_DIVIDE, .take = leave_out_crossed },
+    { .type = "apertus1p5_text", .family = "apertus", .silent = of_apertus, .take = leave_out_inputs },
+    { .type = "ernie4_5_vl_moe_text", .family = "ernie4_5_moe", .silent = of_ernie, .take = hf_take_ernie_vl, .names = hf_ernie_vl_names },
+    { .type = "molmo2_text", .family = "qwen3", .renamed = molmo2_names, .silent = of_molmo2, .fixed = always_of_molmo2, .take = hf_take_molmo2, .names = hf_molmo2_names },
+    { .type = "emu3_text_model", .family = "seed_oss", .renamed = emu3_names, .silent = of_emu3, .heads = HEADS_MAY_DIVIDE },
+    /* Models of text alone, by another name. */
+    { .type = "gpt-sw3", .family = "gpt2" },
+    { .type = "kimi_k2", .family = "deepseek_v3" },
+};
+/* clang-format on */
+
+static const HfPart *find(const char *type)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strcmp(parts[i].type, type) || (parts[i].whole && !strcmp(parts[i].whole, type)))
+            return &parts[i];
+    return NULL;
+}
+
+static const HfFamily *with_names(Arena *a, const HfFamily *f, const HfName *names)
+{
+    HfFamily *own = arena_copy(a, f, sizeof *f);
+    own->first = names;
+    return own;
+}
+
 Error *hf_take_part(HfReading *r, const char *type)
 {
     const HfPart *p = find(type);
@@ -204,6 +252,7 @@ Error *hf_take_part(HfReading *r, const char *type)
         return NULL;
     }
     r->family = hf_family_find(p->family);
+    r->of_files = p->names ? with_names(r->arena, r->family, p->names) : NULL;
     r->base_layers = p->base_layers;
     Yaml *root =
         hf_rename_options(r, p->renamed ? p->renamed : no_names, p->silent ? p->silent : nothing);
@@ -211,6 +260,5 @@ Error *hf_take_part(HfReading *r, const char *type)
         hf_put_option(r->arena, root, s->key, s->value);
     if (p->heads == HEADS_DIVIDE || (p->heads == HEADS_MAY_DIVIDE && !hf_count(r, "head_dim")))
         divide_heads(r, root);
-    if (p->outputs) TRY(leave_out_inputs(r, root));
-    return p->crossed ? leave_out_crossed(r, root) : NULL;
+    return p->take ? p->take(r, root) : NULL;
 }

@@ -275,7 +275,7 @@ static void place_stacked(HfSource *s, HfLayout layout, int n_dims, const int64_
 static void place_vector(HfSource *s, const Decoder *d, HfLayout layout, int64_t rows)
 {
     s->n_dims = 2;
-    s->size[0] = 1, s->size[1] = rows;
+    s->size[0] = layout == HF_FIRST_ROW ? 2 : 1, s->size[1] = rows;
     if (layout == HF_HEAD_ROWS) s->size[0] = rows / d->head_width, s->size[1] = d->head_width;
     if (layout != HF_OF_HEADS) return;
     s->n_dims = 4;
@@ -305,7 +305,8 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
         place_group(s, d, layout, width);
         return;
     }
-    if (layout == HF_ROW || layout == HF_OF_HEADS || layout == HF_HEAD_ROWS) {
+    if (layout == HF_ROW || layout == HF_FIRST_ROW || layout == HF_OF_HEADS ||
+        layout == HF_HEAD_ROWS) {
         place_vector(s, d, layout, rows);
         return;
     }
@@ -380,6 +381,13 @@ int64_t hf_source_place(const HfSource *s, int64_t expert, int64_t row, int64_t 
     return expert * s->part_stride + hf_source_row(s, within);
 }
 
+/* The name of the rest of a tensor that files cut in two. */
+static const char *rest_of(Arena *a, const char *name)
+{
+    const char *last = strrchr(name, '.') + 1;
+    return arena_printf(a, "%.*snew_%s", (int)(last - name), name, last);
+}
+
 /* How many tensors a parameter is in. */
 static int64_t tensors_of(const Decoder *d, HfLayout layout, const int64_t *size)
 {
@@ -405,7 +413,8 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             for (int64_t e = 0; e < n_names; e++)
                 out->tensor[e] =
                     filled(a, n->theirs, layer, hf_blocks_per_layer(f), number + e, rest);
-            place(out, d, of_two ? HF_SAME : n->layout, n_dims, size);
+            if (n->layout == HF_CUT) out->rest = rest_of(a, out->tensor[0]);
+            place(out, d, of_two || out->rest ? HF_SAME : n->layout, n_dims, size);
             if (n->layout >= HF_LINEAR_QUERIES && n->layout <= HF_ALL_VALUES)
                 place_linear(out, d->linear, n->layout, strstr(n->ours, "_conv."));
             else if (n->layout >= HF_CONV_FRONT && n->layout <= HF_CONV)

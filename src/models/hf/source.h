@@ -48,6 +48,7 @@ typedef struct HfSource {
     bool of_columns;  /* columns are those of heads, not rows */
     bool turns_first; /* what turns of a head stands in front here, too, in two halves */
     bool swapped;     /* the second half of a head comes first */
+    const char *rest; /* NULL, or a tensor that has the rows which the one named is without */
 } HfSource;
 
 /* The element that a row of an expert begins with, and which tensor it is in; of what has no

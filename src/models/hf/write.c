@@ -41,7 +41,8 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
 {
     *family = wanted;
     if (wanted && !obstacle(a, d, wanted, dtype, out)) return NULL;
-    const HfFamily *closest = hf_family_find(d->unused_positions                     ? "opt"
+    const HfFamily *closest = hf_family_find(d->sinusoidal_base > 0                  ? "xglm"
+                                             : d->unused_positions                   ? "opt"
                                              : d->learned_positions && !d->head_norm ? "openai-gpt"
                                              : d->learned_positions                  ? "gpt2"
                                                                                      : "llama");
