@@ -119,6 +119,7 @@ typedef struct LinearAttention {
     int64_t conv_width; /* tokens that a convolution sees, at least 2; 0: there is none */
     double most_rate;   /* what corrections are below: 1, or 2 */
     bool row_decays;    /* a head has key_width decays in the place of one */
+    double decay_bound; /* of decays, as in ops/delta_gates.h; 0: there is none */
     /* A head's decay is the same for all tokens, its number of powers from 2^(-8/n) to 2^-8, less
      * in higher blocks, and values are added as they are: queries and keys keep their lengths
      * (Lightning Attention, Qin et al. 2024). */

@@ -41,6 +41,7 @@ const Field linear_settings[] = {
     FIELD_INT(LinearSettings, conv_width, "4", 0, 1024, "tokens that the convolutions of queries, keys and values see; 0: there are none"),
     FIELD_CHOICE(LinearSettings, decay, "head", linear_decays, "what fades by itself: the matrix of a head, or each of its rows, one for each feature of keys; fixed: the matrix, alike with each token, which adds to it and corrects nothing"),
     FIELD_INT(LinearSettings, decay_rank, "0", 0, MOST, "width of the vector that decays are products of; 0: they are products of the token itself"),
+    FIELD_FLOAT(LinearSettings, decay_bound, "0.0", 0, INFINITY, "logarithms of what is left with a token are above minus that, as sigmoids; 0: there is no bound"),
     FIELD_CHOICE(LinearSettings, gate, "silu", linear_gates, "what multiplies what heads give, of a product of the token"),
     FIELD_INT(LinearSettings, gate_rank, "0", 0, MOST, "width of the vector that gates are products of; 0: they are products of the token itself"),
     FIELD_BOOL(LinearSettings, negative, "false", "a token may correct by up to twice what is wrong, so that matrices may have negative eigenvalues"),
@@ -110,6 +111,9 @@ Error *linear_settings_check(const LinearSettings *s)
     if (is_fixed && s->decay_rank)
         return error_new("linear_attention: decay_rank: with decay: fixed there is no product that "
                          "decays come from");
+    if (is_fixed && s->decay_bound > 0)
+        return error_new("linear_attention: decay_bound: with decay: fixed they do not depend on "
+                         "the token");
     if (is_fixed && s->negative)
         return error_new("linear_attention: negative: with decay: fixed nothing is corrected");
     return NULL;
@@ -197,6 +201,7 @@ const LinearAttention *linear_settings_make(Arena *a, const LinearSettings *s,
                                    .most_rate = s->negative ? 2 : 1,
                                    .row_decays = s->decay == DECAY_FEATURE,
                                    .fixed_decays = s->decay == DECAY_FIXED,
+                                   .decay_bound = s->decay_bound,
                                    .decay_rank = s->decay_rank,
                                    .gate_rank = s->gate_rank,
                                    .sigmoid_gates = s->gate > 0,

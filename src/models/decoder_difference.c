@@ -115,6 +115,7 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     if (!e) e = flag(a, "state space", x->is_state_space, y->is_state_space);
     if (!e) e = number(a, "largest linear rate", x->most_rate, y->most_rate);
     if (!e) e = flag(a, "decays of each row of linear attention", x->row_decays, y->row_decays);
+    if (!e) e = number(a, "bound of linear decays", x->decay_bound, y->decay_bound);
     if (!e) e = flag(a, "fixed decays of linear attention", x->fixed_decays, y->fixed_decays);
     if (!e) e = flag(a, "norm of all linear heads together", x->norm_of_all, y->norm_of_all);
     if (!e) e = number(a, "rank of linear decays", (double)x->decay_rank, (double)y->decay_rank);

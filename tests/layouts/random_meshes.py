@@ -26,10 +26,10 @@ def draw_mixer(r, model):
     if kind == "linear":
         keys = r.choice([2, 4])
         model["linear_attention"] = dict(key_heads=keys, value_heads=keys * r.choice([1, 2]), key_width=8, value_width=r.choice([8, 12]), negative=r.random() < 0.3,
-                                         decay=r.choice(["head", "feature"]), decay_rank=r.choice([0, 6]), gate=r.choice(["silu", "sigmoid"]), gate_rank=r.choice([0, 8]),
+                                         decay=r.choice(["head", "feature"]), decay_rank=r.choice([0, 6]), decay_bound=r.choice([0.0, 0.0, 4.0]), gate=r.choice(["silu", "sigmoid"]), gate_rank=r.choice([0, 8]),
                                          norm=r.choice(["head", "width"]), conv_width=r.choice([0, 4]), eps=1e-3)
         if r.random() < 0.3:
-            model["linear_attention"] |= dict(decay="fixed", decay_rank=0, negative=False)
+            model["linear_attention"] |= dict(decay="fixed", decay_rank=0, decay_bound=0.0, negative=False)
         layers = [{"count": r.choice([1, 3]), "linear": True}, {}]
     elif kind in ("space", "both"):
         groups = r.choice([1, 2, 4])

@@ -496,6 +496,9 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "key_width: 4, value_width: 4, decay: fixed, decay_rank: 2}",
           "linear_attention: decay_rank: with decay: fixed there is no product" },
         { "layers: [{linear: true}, {}], linear_attention: {key_heads: 1, value_heads: 2, "
+          "key_width: 4, value_width: 4, decay: fixed, decay_bound: 2.0}",
+          "linear_attention: decay_bound: with decay: fixed they do not depend" },
+        { "layers: [{linear: true}, {}], linear_attention: {key_heads: 1, value_heads: 2, "
           "key_width: 4, value_width: 4, decay: fixed, negative: true}",
           "linear_attention: negative: with decay: fixed nothing is corrected" },
         { "unused_positions: 2", "unused_positions: they are rows of learned_positions" },

@@ -697,6 +697,29 @@ const HfName hf_kimi_names[] = {
     { 0 },
 };
 
+const HfName hf_bailing_hybrid_names[] = {
+    { "transformer.wte.*", "model.word_embeddings.*", HF_SAME },
+    LATENT_ATTENTION_OF("attention"),
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.attention.g_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.attention.dense.*", HF_SAME },
+    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.attention.q_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.attention.k_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.attention.v_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.q_conv.*", "model.layers.%.attention.q_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.k_conv.*", "model.layers.%.attention.k_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.v_conv.*", "model.layers.%.attention.v_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.a_attn.*", "model.layers.%.attention.f_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.b_attn.*", "model.layers.%.attention.b_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.attention.g_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.attention.dense.*", HF_SAME },
+    { "transformer.h.%.delta_gates.speed", "model.layers.%.attention.A_log", HF_SAME },
+    { "transformer.h.%.delta_gates.bias", "model.layers.%.attention.dt_bias", HF_SAME },
+    { "transformer.h.%.delta_norm.*", "model.layers.%.attention.o_norm.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.expert_bias", HF_SAME },
+    SIGMOID_ROUTER,
+    { 0 },
+};
+
 const HfName hf_olmo_hybrid_names[] = {
     { "transformer.h.%.attention_norm.*", "model.layers.%.attention_layer_norm.*", HF_SAME },
     { "transformer.h.%.ffn_norm.*", "model.layers.%.feedforward_layer_norm.*", HF_SAME },

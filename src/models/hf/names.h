@@ -111,5 +111,5 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_kimi_names[], hf_olmo_hybrid_names[], hf_deepseek_v32_names[], hf_glm_moe_dsa_names[],
     hf_longcat_names[], hf_minimax_names[], hf_diffllama_names[], hf_laguna_names[],
     hf_gemma3n_names[], hf_recurrent_gemma_names[], hf_mistral4_names[], hf_openai_gpt_names[],
-    hf_aria_names[], hf_deepseek_v4_names[], hf_modernbert_names[];
+    hf_aria_names[], hf_deepseek_v4_names[], hf_modernbert_names[], hf_bailing_hybrid_names[];
 #endif
