@@ -12,6 +12,7 @@ const Field latent_settings[] = {
     FIELD_INT(LatentSettings, value_width, NULL, 1, MOST, "width of a value; head_width is that of queries and keys"),
     FIELD_FLOAT(LatentSettings, key_scale, "1.0", 0, INFINITY, "multiplies the vector of keys and values behind its norm", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(LatentSettings, query_scale, "1.0", 0, INFINITY, "likewise, that of queries", .flags = FIELD_OPEN_MIN),
+    FIELD_BOOL(LatentSettings, query_joined, "false", "queries, and gates of attention_gate, are products of both, the vector of queries behind its norm and as it is, side by side"),
     FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
@@ -93,6 +94,8 @@ Error *latent_settings_check(const LatentSettings *s, int64_t head_width)
 {
     if (s->query_scale != 1 && !s->query_rank)
         return error_new("latent: query_scale: queries have no vector, as query_rank is 0");
+    if (s->query_joined && !s->query_rank)
+        return error_new("latent: query_joined: queries have no vector, as query_rank is 0");
     if (s->rope_width % 2 == 0 && s->rope_width < head_width && head_width % 2 == 0) return NULL;
     return error_new("latent: rope_width %lld and head_width %lld must be even numbers, head_width "
                      "the larger one",
@@ -155,6 +158,7 @@ const Latent *latent_settings_make(Arena *a, const LatentSettings *s, const Norm
                           .value_width = s->value_width,
                           .key_scale = s->key_scale,
                           .query_scale = s->query_scale,
+                          .query_joined = s->query_joined,
                           .key_norm = latent_norm(a, norm, s->key_rank, s->eps),
                           .query_norm = latent_norm(a, norm, s->query_rank, s->eps) };
     return arena_copy(a, &made, sizeof made);

@@ -7,6 +7,7 @@
 
 typedef struct LatentSettings {
     int64_t key_rank, query_rank, rope_width, value_width;
+    bool query_joined;
     double key_scale, query_scale, eps;
 } LatentSettings;
 

@@ -78,6 +78,7 @@ static const char *latents(Arena *a, const Latent *x, const Latent *y)
     if (!e) e = number(a, "latent key_scale", factor_of(x->key_scale), factor_of(y->key_scale));
     if (!e)
         e = number(a, "latent query_scale", factor_of(x->query_scale), factor_of(y->query_scale));
+    if (!e) e = flag(a, "both vectors of queries", x->query_joined, y->query_joined);
     if (!e) e = norms(a, "norm of latent keys", x->key_norm, y->key_norm);
     return e ? e : norms(a, "norm of latent queries", x->query_norm, y->query_norm);
 }
@@ -426,6 +427,9 @@ static const char *mixers(Arena *a, const Decoder *x, const Decoder *y)
     if (!e)
         e = number(a, "rank beside attention (laurel)", (double)x->laurel_rank,
                    (double)y->laurel_rank);
+    if (!e)
+        e = number(a, "rank of gates behind norms", (double)x->norm_gate_rank,
+                   (double)y->norm_gate_rank);
     return e;
 }
 

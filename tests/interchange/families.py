@@ -165,6 +165,10 @@ FAMILIES = {
     "deepseek_v32": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(first_k_dense_replace=1)),
     "deepseek_v32_yarn": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True, norm_topk_prob=False) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "axk2": ("AXK2", LATENT | ROUTED | INDEXER | dict(gated_norm_rank=6, n_group=None, topk_group=None)),
+    "axk2_yarn": ("AXK2", LATENT | ROUTED | INDEXER | dict(
+        gated_norm_rank=16, n_group=2, topk_group=2, mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True, norm_topk_prob=False, v_head_dim=12) | rope(
+            "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "glm_moe_dsa": ("GlmMoeDsa", LATENT | ROUTED | INDEXER | dict(first_k_dense_replace=1)),
     "glm_moe_dsa_shared": ("GlmMoeDsa", LATENT | ROUTED | INDEXER | dict(num_hidden_layers=5, first_k_dense_replace=2, index_topk_freq=2)),
     "glm4_moe_lite": ("Glm4MoeLite", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=True, mlp_layer_types=["sparse", "dense", "sparse"])),

@@ -229,6 +229,23 @@ const HfName hf_mistral4_names[] = {
 
 const HfName hf_deepseek_v32_names[] = { INDEXER(HF_SAME), { 0 } };
 
+const HfName hf_axk2_names[] = {
+    { "transformer.h.%.attention_norm.*", "model.layers.%.input_layernorm.norm.*", HF_SAME },
+    { "transformer.h.%.mixer_gate_down.*", "model.layers.%.input_layernorm.W_down.*", HF_SAME },
+    { "transformer.h.%.mixer_gate_up.*", "model.layers.%.input_layernorm.W_up.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.post_attention_layernorm.norm.*",
+      HF_OF_MIXTURES },
+    { "transformer.h.%.mixture_gate_down.*", "model.layers.%.post_attention_layernorm.W_down.*",
+      HF_SAME },
+    { "transformer.h.%.mixture_gate_up.*", "model.layers.%.post_attention_layernorm.W_up.*",
+      HF_SAME },
+    { "transformer.h.%.attn.q_up.*", "model.layers.%.self_attn.q_b_proj.*",
+      HF_LATENT_GATED_QUERIES },
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.q_b_proj.*", HF_LATENT_GATES },
+    INDEXER(HF_SAME),
+    { 0 },
+};
+
 const HfName hf_glm_moe_dsa_names[] = { INDEXER(HF_INDEX), { 0 } };
 
 const HfName hf_hy_v3_names[] = {

@@ -54,6 +54,7 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     if (d->moe && d->attention_sinks) closest = hf_family_find("gpt_oss");
     if (d->latent) closest = hf_family_find(d->moe ? "deepseek_v3" : "youtu");
     if (d->sparse) closest = hf_family_find("deepseek_v32");
+    if (d->norm_gate_rank) closest = hf_family_find("axk2");
     if (d->softplus_gates) closest = hf_family_find("laguna");
     if (d->joint || d->hyper) closest = hf_family_find("deepseek_v4");
     if (d->differential) closest = hf_family_find("diffllama");
