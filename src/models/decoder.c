@@ -5,6 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/embed.h"
 #include "ops/reshape.h"
+#include "ops/row_gate.h"
 #include "ops/scale_heads.h"
 #include "ops/sequence.h"
 
@@ -198,6 +199,18 @@ static Value *with_laurel(Build *b, Value *x, Value *read)
     return scale(g, add(g, x, y), 1 / sqrt(2.0));
 }
 
+/* What a norm in front of a layer gives, x, behind its gate; `down` and `up` make it. */
+static Value *norm_gated(Build *b, const char *down, const char *up, Value *x)
+{
+    Graph *g = b->g;
+    const Linear narrow = { b->d->norm_gate_rank, NULL, "embed", false, ROLE_LINEAR },
+                 wide = { b->d->width, "embed", NULL, false, ROLE_LINEAR };
+    if (!b->d->norm_gate_rank) return x;
+    Value *gate = linear(g, up, silu(g, linear(g, down, x, &narrow)), &wide);
+    x = sigmoid_gate(g, reshape(g, "bsn->bsno", "o=1", x), gate);
+    return reshape(g, "bsno->bs(no)", NULL, x);
+}
+
 /* What a layer reads of the stream, or of several. *weights: those that it is written back by;
  * NULL: there is one stream. */
 static Value *seen(Build *b, const char *name, Value *x, Value **weights)
@@ -226,6 +239,7 @@ static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorm
     if (layer->mixer != MIXER_NONE) {
         Value *stream = seen(b, "hyper_mixer", x, &weights);
         Value *read = of_sum ? stream : maybe_norm(g, "attention_norm", stream, norms->attention);
+        if (norms->attention) read = norm_gated(b, "mixer_gate_down", "mixer_gate_up", read);
         x = written(b, normed ? read : x, stream_factor(b->d, layer), mixed(b, layer, norms, read),
                     weights);
         if (b->d->laurel_rank) x = with_laurel(b, x, read);
@@ -234,6 +248,7 @@ static Value *serial_layers(Build *b, const DecoderLayer *layer, const BlockNorm
     if (!layer->no_ffn) {
         Value *stream = seen(b, "hyper_ffn", x, &weights);
         Value *read = of_sum ? stream : maybe_norm(g, "ffn_norm", stream, norms->ffn);
+        if (layer->is_sparse) read = norm_gated(b, "mixture_gate_down", "mixture_gate_up", read);
         if (layer->shortcut) b->late = late_mixture(b, layer, norms, read);
         x = written(b, normed ? read : x, decoder_multipliers(b->d)->ffn_stream,
                     fed_forward(b, layer, norms, read, stream), weights);
@@ -398,6 +413,8 @@ static const DecayGroup groups[] = {
                                        "altup_correct",
                                        "laurel_left",
                                        "laurel_right",
+                                       "mixer_gate_",
+                                       "mixture_gate_",
                                        "embed_in.",
                                        "embed_out.",
                                        "head_transform.weight",

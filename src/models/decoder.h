@@ -85,6 +85,8 @@ typedef struct Latent {
     int64_t value_width;
     const Norm *key_norm, *query_norm; /* of the vectors; there always where those are */
     double key_scale, query_scale;     /* multiply the vectors behind the norms; 0: as 1 */
+    bool query_joined; /* queries, and gates of what heads give, are products of both, the vector
+                          behind its norm and as it is, side by side */
 } Latent;
 
 /* One vector of a token, behind a norm, is the key and the value of all heads, and what they give
@@ -119,6 +121,7 @@ typedef struct LinearAttention {
     int64_t conv_width; /* tokens that a convolution sees, at least 2; 0: there is none */
     double most_rate;   /* what corrections are below: 1, or 2 */
     bool row_decays;    /* a head has key_width decays in the place of one */
+    double decay_bound; /* of decays, as in ops/delta_gates.h; 0: there is none */
     /* A head's decay is the same for all tokens, its number of powers from 2^(-8/n) to 2^-8, less
      * in higher blocks, and values are added as they are: queries and keys keep their lengths
      * (Lightning Attention, Qin et al. 2024). */
@@ -303,6 +306,10 @@ typedef struct Decoder {
      * what that reads, is added behind a norm, and so is what it reads; the sum is divided by the
      * root of 2 (Learned Augmented Residual Layers, Menghani et al. 2024). 0: there is none. */
     int64_t laurel_rank;
+    /* What norms in front of attention, or of what is in its place, and of mixtures give counts by
+     * the sigmoid of a product of so many numbers, which are silu of one of it. 0: there are no
+     * such gates. */
+    int64_t norm_gate_rank;
     const MultiToken *multi_token; /* NULL: the next token alone is predicted */
     const DecoderLayer *layer;     /* n_layer of them, and one for each block of multi_token */
     const Moe *moe;                /* NULL: no layer is sparse */

@@ -181,15 +181,16 @@ static double score_scale(const Decoder *d, const DecoderLayer *layer)
 
 typedef Value *GateRows(Graph *g, Value *x, Value *gate);
 
-/* What heads o [b s g r d] give to the next product, behind the gates that x opens. */
+/* What heads o [b s g r d] give to the next product, behind the gates that x [b s n] opens. */
 static Value *gated(Build *b, Value *o, Value *x)
 {
     const Decoder *d = b->d;
     Graph *g = b->g;
     const bool of_heads = d->attention_gate == GATE_HEAD;
     const int64_t n = o->dim[2].size * o->dim[3].size;
-    const Linear gates = { of_heads ? n : n * value_width(o), "heads", "embed", false,
-                           ROLE_LINEAR };
+    const bool is_narrow = d->latent && d->latent->query_joined;
+    const Linear gates = { of_heads ? n : n * value_width(o), "heads", is_narrow ? NULL : "embed",
+                           false, ROLE_LINEAR };
     if (d->attention_gate == GATE_NONE) return reshape(g, "bsgrd->bs(grd)", NULL, o);
     GateRows *gate_rows = d->softplus_gates ? softplus_gate : sigmoid_gate;
     Value *gate = linear(g, "g_attn", x, &gates);
@@ -348,15 +349,29 @@ static Value *latent_scaled(Graph *g, Value *x, double factor)
     return multiplied(g, x, factor != 0 ? factor : 1);
 }
 
+/* Both narrow vectors of a token in one, `front` first. */
+static Value *joined_vectors(Graph *g, Value *front, Value *own)
+{
+    front = reshape(g, "bs(hd)->bshd", "h=1", front);
+    own = reshape(g, "bs(hd)->bshd", "h=1", own);
+    return reshape(g, "bshd->bs(hd)", NULL, joined_heads(g, own, front));
+}
+
 /* What queries of all heads are made of: a narrow vector, or the token itself. */
-static Value *query_vector(Build *b, Value *x)
+typedef struct QueryVector {
+    Value *of_index; /* behind its norm, as indexers read it */
+    Value *read;     /* as products for queries do */
+} QueryVector;
+
+static QueryVector query_vector(Build *b, Value *x)
 {
     Graph *g = b->g;
     const Latent *l = b->d->latent;
     const Linear narrow = { l->query_rank, NULL, "embed", b->d->qkv_bias, ROLE_LINEAR };
-    if (!l->query_rank) return x;
-    Value *vector = norm(g, "q_latent_norm", linear(g, "q_latent", x, &narrow), l->query_norm);
-    return latent_scaled(g, vector, l->query_scale);
+    if (!l->query_rank) return (QueryVector){ x, x };
+    Value *raw = linear(g, "q_latent", x, &narrow),
+          *vector = latent_scaled(g, norm(g, "q_latent_norm", raw, l->query_norm), l->query_scale);
+    return (QueryVector){ vector, l->query_joined ? joined_vectors(g, vector, raw) : vector };
 }
 
 static Value *latent_queries(Build *b, Value *vector)
@@ -402,7 +417,7 @@ static Value *turned_queries(Build *b, const DecoderLayer *layer, Value *vector)
 /* The pairs of features that turn come first in each half of a head, so that half a head apart are
  * those of one pair; keys get them from one product that all heads share. */
 static Value *latent_attention(Build *b, const DecoderLayer *layer, const Attention *attrs,
-                               Value *x)
+                               Value *x, QueryVector of)
 {
     Graph *g = b->g;
     const LatentKeys m = latent_keys(b, layer, x);
@@ -413,8 +428,8 @@ static Value *latent_attention(Build *b, const DecoderLayer *layer, const Attent
     Value *k = reshape(g, "bs(gcd)->bsgcd", halves, contract(g, "*k,nk->*n", m.vector, m.up[0]));
     k = reshape(g, "bsgcd->bsg(cd)", NULL, join_features(g, k, shared));
     Value *v = reshape(g, "bs(gd)->bsgd", heads, contract(g, "*k,nk->*n", m.vector, m.up[1]));
-    Value *of_queries = query_vector(b, x), *q = turned_queries(b, layer, of_queries),
-          *selected = decoder_selected(b, layer, x, of_queries);
+    Value *q = turned_queries(b, layer, of.read),
+          *selected = decoder_selected(b, layer, x, of.of_index);
     k = decoder_cached(b, "k_cache", widened(b, layer, k));
     v = decoder_cached(b, "v_cache", widened(b, layer, v));
     return narrowed(b, layer, attended(b, layer, widened(b, layer, q), k, v, selected, attrs));
@@ -439,7 +454,7 @@ Value *joined_heads(Graph *g, Value *own, Value *front)
  * through the weights of keys first, and its results through those of values last. Not where these
  * have adapters beside them. */
 static Value *absorbed_attention(Build *b, const DecoderLayer *layer, const Attention *attrs,
-                                 Value *x)
+                                 Value *x, QueryVector of)
 {
     const Decoder *d = b->d;
     Graph *g = b->g;
@@ -447,8 +462,8 @@ static Value *absorbed_attention(Build *b, const DecoderLayer *layer, const Atte
                   own = d->head_width - turning,
                   n_keys = decoder_key_heads(1, d->n_head_q, decoder_ranks(b, MESH_TP));
     const LatentKeys m = latent_keys(b, layer, x);
-    Value *of_queries = query_vector(b, x), *selected = decoder_selected(b, layer, x, of_queries);
-    Value *q = reshape(g, "bsgrd->bs(gr)d", NULL, turned_queries(b, layer, of_queries));
+    Value *selected = decoder_selected(b, layer, x, of.of_index);
+    Value *q = reshape(g, "bsgrd->bs(gr)d", NULL, turned_queries(b, layer, of.read));
     q = reshape(g, "bsh(cd)->bshcd", "c=2", q);
     Value *turned = reshape(g, "bshcd->bsh(cd)", NULL, slice_features(g, q, 0, turning / 2)),
           *rest = reshape(g, "bshcd->bsh(cd)", NULL, slice_features(g, q, turning / 2, own / 2));
@@ -480,11 +495,13 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x)
                               .dropout = b->f->training ? d->attention_dropout : 0,
                               .salt = b->salt++ };
     const bool absorbs = b->f->cache_length && !b->has_adapters;
+    const QueryVector of = d->latent ? query_vector(b, x) : (QueryVector){ x, x };
     Value *o = d->joint     ? joint_attention(b, layer, &attrs, x)
                : !d->latent ? plain_attention(b, layer, &attrs, x)
-               : absorbs    ? absorbed_attention(b, layer, &attrs, x)
-                            : latent_attention(b, layer, &attrs, x);
-    o = inner_norm(b, "attn", "heads_norm", joint_outputs(b, gated(b, o, x)));
+               : absorbs    ? absorbed_attention(b, layer, &attrs, x, of)
+                            : latent_attention(b, layer, &attrs, x, of);
+    const bool by_vector = d->latent && d->latent->query_joined;
+    o = inner_norm(b, "attn", "heads_norm", joint_outputs(b, gated(b, o, by_vector ? of.read : x)));
     Value *y = linear(g, "c_proj", o, &out);
     return maybe_dropout(g, y, b->dropout, b->salt++);
 }

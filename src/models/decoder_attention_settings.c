@@ -12,6 +12,7 @@ const Field latent_settings[] = {
     FIELD_INT(LatentSettings, value_width, NULL, 1, MOST, "width of a value; head_width is that of queries and keys"),
     FIELD_FLOAT(LatentSettings, key_scale, "1.0", 0, INFINITY, "multiplies the vector of keys and values behind its norm", .flags = FIELD_OPEN_MIN),
     FIELD_FLOAT(LatentSettings, query_scale, "1.0", 0, INFINITY, "likewise, that of queries", .flags = FIELD_OPEN_MIN),
+    FIELD_BOOL(LatentSettings, query_joined, "false", "queries, and gates of attention_gate, are products of both, the vector of queries behind its norm and as it is, side by side"),
     FIELD_FLOAT(LatentSettings, eps, "1e-6", 0, 1, "of the norms of these vectors, which are those of the model else", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
@@ -41,6 +42,7 @@ const Field linear_settings[] = {
     FIELD_INT(LinearSettings, conv_width, "4", 0, 1024, "tokens that the convolutions of queries, keys and values see; 0: there are none"),
     FIELD_CHOICE(LinearSettings, decay, "head", linear_decays, "what fades by itself: the matrix of a head, or each of its rows, one for each feature of keys; fixed: the matrix, alike with each token, which adds to it and corrects nothing"),
     FIELD_INT(LinearSettings, decay_rank, "0", 0, MOST, "width of the vector that decays are products of; 0: they are products of the token itself"),
+    FIELD_FLOAT(LinearSettings, decay_bound, "0.0", 0, INFINITY, "logarithms of what is left with a token are above minus that, as sigmoids; 0: there is no bound"),
     FIELD_CHOICE(LinearSettings, gate, "silu", linear_gates, "what multiplies what heads give, of a product of the token"),
     FIELD_INT(LinearSettings, gate_rank, "0", 0, MOST, "width of the vector that gates are products of; 0: they are products of the token itself"),
     FIELD_BOOL(LinearSettings, negative, "false", "a token may correct by up to twice what is wrong, so that matrices may have negative eigenvalues"),
@@ -92,6 +94,8 @@ Error *latent_settings_check(const LatentSettings *s, int64_t head_width)
 {
     if (s->query_scale != 1 && !s->query_rank)
         return error_new("latent: query_scale: queries have no vector, as query_rank is 0");
+    if (s->query_joined && !s->query_rank)
+        return error_new("latent: query_joined: queries have no vector, as query_rank is 0");
     if (s->rope_width % 2 == 0 && s->rope_width < head_width && head_width % 2 == 0) return NULL;
     return error_new("latent: rope_width %lld and head_width %lld must be even numbers, head_width "
                      "the larger one",
@@ -110,6 +114,9 @@ Error *linear_settings_check(const LinearSettings *s)
     if (is_fixed && s->decay_rank)
         return error_new("linear_attention: decay_rank: with decay: fixed there is no product that "
                          "decays come from");
+    if (is_fixed && s->decay_bound > 0)
+        return error_new("linear_attention: decay_bound: with decay: fixed they do not depend on "
+                         "the token");
     if (is_fixed && s->negative)
         return error_new("linear_attention: negative: with decay: fixed nothing is corrected");
     return NULL;
@@ -151,6 +158,7 @@ const Latent *latent_settings_make(Arena *a, const LatentSettings *s, const Norm
                           .value_width = s->value_width,
                           .key_scale = s->key_scale,
                           .query_scale = s->query_scale,
+                          .query_joined = s->query_joined,
                           .key_norm = latent_norm(a, norm, s->key_rank, s->eps),
                           .query_norm = latent_norm(a, norm, s->query_rank, s->eps) };
     return arena_copy(a, &made, sizeof made);
@@ -199,6 +207,7 @@ const LinearAttention *linear_settings_make(Arena *a, const LinearSettings *s,
                                    .most_rate = s->negative ? 2 : 1,
                                    .row_decays = s->decay == DECAY_FEATURE,
                                    .fixed_decays = s->decay == DECAY_FIXED,
+                                   .decay_bound = s->decay_bound,
                                    .decay_rank = s->decay_rank,
                                    .gate_rank = s->gate_rank,
                                    .sigmoid_gates = s->gate > 0,

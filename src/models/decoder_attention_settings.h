@@ -7,6 +7,7 @@
 
 typedef struct LatentSettings {
     int64_t key_rank, query_rank, rope_width, value_width;
+    bool query_joined;
     double key_scale, query_scale, eps;
 } LatentSettings;
 
@@ -24,6 +25,7 @@ typedef struct LinearSettings {
     int64_t key_heads, value_heads, key_width, value_width, conv_width;
     int decay, gate, norm; /* as in linear_decays, linear_gates and linear_norms */
     int64_t decay_rank, gate_rank;
+    double decay_bound;
     bool negative, norm_in_front;
     double eps;
 } LinearSettings;

@@ -236,6 +236,7 @@ static const Field fields[] = {
     FIELD_STRUCT(DecoderSettings, alternating_updates, StreamSettings, stream_fields, "null", "AltUp: several streams, each as wide as n_embd, of which the layers of a block read one; the block predicts all, and corrects them by what the layers made of that one; null: there is one stream"),
     FIELD_STRUCT(DecoderSettings, hyper_connections, HyperSettings, hyper_fields, "null", "manifold-constrained hyper-connections: several streams, each as wide as n_embd; each layer reads a sum of them, and what it gives is added to all, by weights of the token, which mix the streams, too; null: there is one stream"),
     FIELD_INT(DecoderSettings, laurel_rank, "0", 0, MOST, "LAuReL: beside attention, or what is in its place, blocks add what that reads, and a product of it by a matrix of this rank, behind a norm; 0: they do not"),
+    FIELD_INT(DecoderSettings, norm_gate_rank, "0", 0, MOST, "what norms in front of attention, or of what is in its place, and of mixtures give counts by the sigmoid of a product of it by a matrix of this rank, with silu within; 0: it does not"),
     FIELD_STRUCT(DecoderSettings, multi_token, MultiToken, multi_token_fields, "null", "Multi-Token Prediction: further blocks, of the last kind, predict the tokens after the next one while the model is trained; null: none do"),
     { 0 },
 };
@@ -453,6 +454,7 @@ static void set_parts(Arena *a, const DecoderSettings *s, Decoder *d)
     d->short_conv = s->short_conv;
     d->multipliers = s->multipliers;
     d->laurel_rank = s->laurel_rank;
+    d->norm_gate_rank = s->norm_gate_rank;
     d->multi_token = s->multi_token;
 }
 

@@ -78,6 +78,7 @@ static const char *latents(Arena *a, const Latent *x, const Latent *y)
     if (!e) e = number(a, "latent key_scale", factor_of(x->key_scale), factor_of(y->key_scale));
     if (!e)
         e = number(a, "latent query_scale", factor_of(x->query_scale), factor_of(y->query_scale));
+    if (!e) e = flag(a, "both vectors of queries", x->query_joined, y->query_joined);
     if (!e) e = norms(a, "norm of latent keys", x->key_norm, y->key_norm);
     return e ? e : norms(a, "norm of latent queries", x->query_norm, y->query_norm);
 }
@@ -115,6 +116,7 @@ static const char *linears(Arena *a, const LinearAttention *x, const LinearAtten
     if (!e) e = flag(a, "state space", x->is_state_space, y->is_state_space);
     if (!e) e = number(a, "largest linear rate", x->most_rate, y->most_rate);
     if (!e) e = flag(a, "decays of each row of linear attention", x->row_decays, y->row_decays);
+    if (!e) e = number(a, "bound of linear decays", x->decay_bound, y->decay_bound);
     if (!e) e = flag(a, "fixed decays of linear attention", x->fixed_decays, y->fixed_decays);
     if (!e) e = flag(a, "norm of all linear heads together", x->norm_of_all, y->norm_of_all);
     if (!e) e = number(a, "rank of linear decays", (double)x->decay_rank, (double)y->decay_rank);
@@ -426,6 +428,9 @@ static const char *mixers(Arena *a, const Decoder *x, const Decoder *y)
     if (!e)
         e = number(a, "rank beside attention (laurel)", (double)x->laurel_rank,
                    (double)y->laurel_rank);
+    if (!e)
+        e = number(a, "rank of gates behind norms", (double)x->norm_gate_rank,
+                   (double)y->norm_gate_rank);
     return e;
 }
 

@@ -104,7 +104,7 @@ static DeltaGates gates(Build *b, Value *x, Value *y)
     Value *speed = gate_param(g, "speed", l->value_heads, of_speed),
           *bias =
               gate_param(g, "bias", l->value_heads * (l->row_decays ? l->key_width : 1), of_bias);
-    const DeltaGatesAttrs attrs = { l->most_rate, l->least_step, l->most_step };
+    const DeltaGatesAttrs attrs = { l->most_rate, l->least_step, l->most_step, l->decay_bound };
     return delta_gates(g, x, y, speed, bias, &attrs);
 }
 

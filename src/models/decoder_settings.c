@@ -196,6 +196,30 @@ static Error *check_streams(const DecoderSettings *s)
     return NULL;
 }
 
+/* Gates are of norms in front of single layers. */
+static Error *check_norm_gates(const DecoderSettings *s)
+{
+    bool shortcut = false, mixes = false;
+    for (int64_t i = 0; i < s->layers.n; i++) {
+        const LayerSettings *x = &s->layers.item[i];
+        shortcut |= x->shortcut;
+        mixes |= x->sparse || (!x->no_mixer && !x->no_mixer_norm);
+    }
+    if (!s->norm_gate_rank) return NULL;
+    if (s->residual != RESIDUAL_SERIAL && s->residual != RESIDUAL_NORMED)
+        return error_new("norm_gate_rank: it needs residual: serial or normed");
+    if (!s->norm_in_front)
+        return error_new("norm_gate_rank: it is of norms in front; norm_in_front must be true");
+    if (s->mixture && s->mixture->beside_ffn)
+        return error_new("norm_gate_rank: a mixture that is beside_ffn reads another norm");
+    if (shortcut)
+        return error_new("norm_gate_rank: in blocks with shortcut a feed-forward layer reads the "
+                         "norm of a mixture, too");
+    if (mixes) return NULL;
+    return error_new("norm_gate_rank: no block of `layers` has a norm in front of attention, or of "
+                     "what is in its place, or a mixture");
+}
+
 /* Of several streams: what is of one alone. */
 static Error *check_hyper(const DecoderSettings *s)
 {
@@ -325,7 +349,8 @@ static Error *check_ternary(const DecoderSettings *s)
                   { "per_layer_embedding", s->per_layer_embedding },
                   { "alternating_updates", s->alternating_updates },
                   { "hyper_connections", s->hyper_connections },
-                  { "laurel_rank", s->laurel_rank } };
+                  { "laurel_rank", s->laurel_rank },
+                  { "norm_gate_rank", s->norm_gate_rank } };
     for (size_t i = 0; i < sizeof other / sizeof *other && s->linear == LINEAR_TERNARY; i++)
         if (other[i].given)
             return error_new("linear: ternary is of blocks of attention and dense feed-forward "
@@ -430,6 +455,7 @@ Error *decoder_settings_check(const void *settings)
     TRY(decoder_layers_check(s));
     TRY(check_per_layer(s));
     TRY(check_streams(s));
+    TRY(check_norm_gates(s));
     TRY(check_hyper(s));
     TRY(decoder_mixers_check(s));
     TRY(check_multipliers(s));

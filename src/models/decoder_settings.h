@@ -86,7 +86,7 @@ typedef struct DecoderSettings {
     const StreamSettings *alternating_updates;
     const HyperSettings *hyper_connections;
     const TransformSettings *head_transform;
-    int64_t laurel_rank;
+    int64_t laurel_rank, norm_gate_rank;
     const MultiToken *multi_token;
 } DecoderSettings;
 

@@ -8,6 +8,8 @@ static const Field delta_gates_fields[] = {
     FIELD_FLOAT(DeltaGatesAttrs, most, NULL, 0, 0, "what rates are below"),
     FIELD_FLOAT(DeltaGatesAttrs, least_step, "0.0", 0, 0, "smaller steps are that"),
     FIELD_FLOAT(DeltaGatesAttrs, most_step, "0.0", 0, 0, "larger steps are that; 0: none are"),
+    FIELD_FLOAT(DeltaGatesAttrs, bound, "0.0", 0, 0,
+                "decays are above minus that; 0: there is no bound"),
     { 0 },
 };
 
@@ -15,7 +17,7 @@ DeltaGates delta_gates(Graph *g, Value *x, Value *y, Value *speed, Value *bias,
                        const DeltaGatesAttrs *attrs)
 {
     const bool by_row = x->n_dims == 5;
-    CHECK(y || !by_row);
+    CHECK(y || (!by_row && !(attrs->bound > 0)));
     const char *dims = by_row ? "bsgrd,(gr),(grd),bsgr->bsgrd,bsgr"
                        : y    ? "bsgr,(gr),(gr),bsgr->bsgr,bsgr"
                               : "bsgr,(gr),(gr)->bsgr,bsgr";
@@ -55,12 +57,12 @@ static int reference(const Launch *l)
     const DeltaGatesAttrs *a = l->attrs;
     const double *x = l->in[0].data, *speed = l->in[1].data, *bias = l->in[2].data,
                  *y = l->n_in == 4 ? l->in[3].data : NULL;
-    double *decay = l->out[0].data, *rate = l->out[1].data, slope;
+    double *decay = l->out[0].data, *rate = l->out[1].data;
     const Counts n = counts_of(l);
     for (int64_t i = 0; i < tensor_count(&l->in[0]); i++) {
-        const double step = delta_step(a, x[i] + bias[i % n.token], &slope);
-        decay[i] = -exp(speed[i % n.token / n.head]) * step;
-        if (!y) rate[i] = step;
+        const DeltaDecay d = delta_decay(a, x[i] + bias[i % n.token], speed[i % n.token / n.head]);
+        decay[i] = -d.fast * d.step;
+        if (!y) rate[i] = d.step;
     }
     for (int64_t i = 0; y && i < tensor_count(&l->out[1]); i++)
         rate[i] = a->most * delta_sigmoid(y[i]);
@@ -74,16 +76,15 @@ static int grad_reference(const Launch *l)
                  *ddecay = l->in[3].data, *drate = l->in[4].data,
                  *y = l->n_in == 6 ? l->in[5].data : NULL;
     double *dx = l->out[0].data, *dspeed = l->out[1].data, *dbias = l->out[2].data,
-           *dy = y ? l->out[3].data : NULL, slope;
+           *dy = y ? l->out[3].data : NULL;
     const Counts n = counts_of(l);
     memset(dspeed, 0, tensor_bytes(&l->out[1]));
     memset(dbias, 0, tensor_bytes(&l->out[2]));
     for (int64_t i = 0; i < tensor_count(&l->in[0]); i++) {
         const int64_t head = i % n.token / n.head;
-        const double step = delta_step(a, x[i] + bias[i % n.token], &slope),
-                     fast = exp(speed[head]);
-        dx[i] = ((y ? 0 : drate[i]) - ddecay[i] * fast) * slope;
-        dspeed[head] -= ddecay[i] * fast * step;
+        const DeltaDecay d = delta_decay(a, x[i] + bias[i % n.token], speed[head]);
+        dx[i] = ((y ? 0 : drate[i]) - ddecay[i] * d.fast) * d.slope;
+        dspeed[head] -= ddecay[i] * d.fast * d.by_speed;
         dbias[i % n.token] += dx[i];
     }
     for (int64_t i = 0; y && i < tensor_count(&l->in[4]); i++) {

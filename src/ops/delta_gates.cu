@@ -23,6 +23,26 @@ __device__ static float step_of(const DeltaGatesAttrs &a, float x, float *slope)
     return step;
 }
 
+/* As DeltaDecay in ops/delta_step.h. */
+struct Decay {
+    float fast, step, slope, by_speed;
+};
+
+__device__ static Decay decay_of(const DeltaGatesAttrs &a, float x, float fast)
+{
+    Decay d = { fast, 0, 0, 0 };
+    if (a.bound > 0) {
+        const float bound = (float)a.bound, s = sigmoid_of(fast * x);
+        d.fast = 1;
+        d.step = bound * s;
+        d.slope = bound * s * (1 - s) * fast;
+        d.by_speed = d.slope * x;
+        return d;
+    }
+    d.step = d.by_speed = step_of(a, x, &d.slope);
+    return d;
+}
+
 /* in: products for decays, speeds, biases, perhaps products for rates. A head has one decay, or, where
  * rates have products of their own, several. */
 KERNEL(delta_gates_kernel, 256)
@@ -31,10 +51,10 @@ KERNEL(delta_gates_kernel, 256)
     const DeltaGatesAttrs &a = attrs_of<DeltaGatesAttrs>(c);
     const bool has_rates = c.n_in == 4;
     for (int64_t i = thread_number(); i < c.in[0].count; i += all_threads()) {
-        float slope;
-        const float step = step_of(a, get(c.in[0], i) + get(c.in[2], i % columns), &slope);
-        put(c.out[0], i, -expf(get(c.in[1], i % columns / of_head)) * step);
-        if (!has_rates) put(c.out[1], i, step);
+        const Decay d = decay_of(a, get(c.in[0], i) + get(c.in[2], i % columns),
+                                 expf(get(c.in[1], i % columns / of_head)));
+        put(c.out[0], i, -d.fast * d.step);
+        if (!has_rates) put(c.out[1], i, d.step);
         if (has_rates && i < c.in[3].count)
             put(c.out[1], i, (float)a.most * sigmoid_of(get(c.in[3], i)));
     }
@@ -54,12 +74,11 @@ KERNEL(delta_gates_grad_kernel, 256)
         const float bias = get(c.in[2], k);
         float of_bias = 0;
         for (int64_t i = k + columns * threadIdx.x; i < c.in[0].count; i += columns * blockDim.x) {
-            float slope;
-            const float step = step_of(a, get(c.in[0], i) + bias, &slope),
-                        d = fast * get(c.in[3], i),
-                        dx = ((has_rates ? 0 : get(c.in[4], i)) - d) * slope;
+            const Decay made = decay_of(a, get(c.in[0], i) + bias, fast);
+            const float d = made.fast * get(c.in[3], i),
+                        dx = ((has_rates ? 0 : get(c.in[4], i)) - d) * made.slope;
             put(c.out[0], i, dx);
-            of_speed -= d * step;
+            of_speed -= d * made.by_speed;
             of_bias += dx;
         }
         of_bias = over_block(of_bias, Sum(), 0.0f);

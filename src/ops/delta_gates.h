@@ -12,11 +12,13 @@ typedef struct DeltaGates {
 typedef struct DeltaGatesAttrs {
     double most;
     double least_step, most_step; /* a step below or above is that; most_step 0: none is above */
+    double bound; /* decays are above minus that; 0: there is no bound. Not of steps, too */
 } DeltaGatesAttrs;
 
 /* x and y [b s g r], speed and bias [(g r)]: decay is -exp(speed) times the step softplus(x +
- * bias), rate the sigmoid of y times `most`; y NULL: the step itself, as in state spaces. Beside y
- * a head may have d decays, of x [b s g r d] and bias [(g r d)], with one speed. */
+ * bias), or, with a bound, minus that times the sigmoid of exp(speed) (x + bias); rate is the
+ * sigmoid of y times `most`; y NULL: the step itself, as in state spaces, which have no bound.
+ * Beside y a head may have d decays, of x [b s g r d] and bias [(g r d)], with one speed. */
 DeltaGates delta_gates(Graph *g, Value *x, Value *y, Value *speed, Value *bias,
                        const DeltaGatesAttrs *attrs);
 #endif

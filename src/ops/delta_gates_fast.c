@@ -11,7 +11,7 @@ typedef struct Gates {
     const Launch *l;
     int64_t n, columns, heads; /* tokens; decays of each, and heads */
     Vec least, most;           /* bounds of steps */
-    double most_rate;
+    double most_rate, bound;
     float *fast, *bias; /* scratch: [columns], what steps are multiplied by, and biases */
     float *part;        /* likewise: [PARTS][2][columns], of speeds and of biases */
 } Gates;
@@ -40,6 +40,7 @@ static Gates gates_of(const Launch *l)
                 .least = vec_set((float)a->least_step),
                 .most = vec_set(a->most_step > 0 ? (float)a->most_step : INFINITY),
                 .most_rate = a->most,
+                .bound = a->bound,
                 .fast = scratch,
                 .bias = scratch + columns,
                 .part = scratch + 2 * columns };
@@ -47,22 +48,38 @@ static Gates gates_of(const Launch *l)
     return w;
 }
 
-/* Of the columns from c on, at most a vector. */
+/* Of the columns from c on, at most a vector; as DeltaDecay. */
 typedef struct Steps {
-    Vec step, slope, fast;
+    Vec step, slope, fast, by_speed;
     int64_t at, n;
 } Steps;
+
+/* With the bound of decays. */
+INLINE Steps bounded_steps(const Gates *w, Vec sum, Vec fast, int64_t at, int64_t n)
+{
+    const Vec bound = vec_set((float)w->bound), s = vec_sigmoid(fast * sum),
+              slope = bound * s * (vec_set(1) - s) * fast;
+    return (Steps){ .step = bound * s,
+                    .slope = slope,
+                    .fast = vec_set(1),
+                    .by_speed = slope * sum,
+                    .at = at,
+                    .n = n };
+}
 
 INLINE Steps steps_at(const Gates *w, int64_t t, int64_t c)
 {
     const Tensor *x = &w->l->in[0];
     const int64_t n = w->columns - c < LANES ? w->columns - c : LANES, at = t * w->columns + c;
     const Vec sum = vec_get(x->dtype, x->data, at, n) + vec_get(F32, w->bias, c, n),
-              free = vec_softplus(sum);
+              fast = vec_get(F32, w->fast, c, n);
+    if (w->bound > 0) return bounded_steps(w, sum, fast, at, n);
+    const Vec free = vec_softplus(sum), step = vec_min(w->most, vec_max(w->least, free));
     const VecInt is_bound = (free < w->least) | (free > w->most);
-    return (Steps){ .step = vec_min(w->most, vec_max(w->least, free)),
+    return (Steps){ .step = step,
                     .slope = vec_keep(~is_bound, vec_sigmoid(sum)),
-                    .fast = vec_get(F32, w->fast, c, n),
+                    .fast = fast,
+                    .by_speed = step,
                     .at = at,
                     .n = n };
 }
@@ -141,7 +158,7 @@ static void grad_task(void *arg, int64_t task, int thread)
             if (!has_rates) of_step += vec_get(drate->dtype, drate->data, s.at, s.n);
             of_step *= s.slope;
             vec_put(dx->dtype, dx->data, s.at, s.n, of_step);
-            speed -= d * s.step;
+            speed -= d * s.by_speed;
             bias += of_step;
             n = s.n;
         }

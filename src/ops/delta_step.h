@@ -20,4 +20,21 @@ static inline double delta_step(const DeltaGatesAttrs *a, double x, double *slop
     return step;
 }
 
+/* A decay is -fast times `step`. It changes by -fast times `slope` with x, and by -fast times
+ * `by_speed` with the speed. */
+typedef struct DeltaDecay {
+    double fast, step, slope, by_speed;
+} DeltaDecay;
+
+static inline DeltaDecay delta_decay(const DeltaGatesAttrs *a, double x, double speed)
+{
+    DeltaDecay d = { .fast = exp(speed) };
+    if (a->bound > 0) {
+        const double s = delta_sigmoid(d.fast * x), slope = a->bound * s * (1 - s) * d.fast;
+        return (DeltaDecay){ 1, a->bound * s, slope, slope * x };
+    }
+    d.step = d.by_speed = delta_step(a, x, &d.slope);
+    return d;
+}
+
 #endif

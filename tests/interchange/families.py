@@ -52,6 +52,8 @@ INDEXER = dict(q_lora_rank=20, index_n_heads=16, index_head_dim=12, index_topk=2
 LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=16, linear_value_head_dim=20)
 KIMI = LATENT | dict(num_hidden_layers=4, layer_types=["linear_attention"] * 2 + ["full_attention", "linear_attention"], linear_num_heads=3, linear_head_dim=16,
                      num_local_experts=5, n_shared_experts=1, num_experts_per_tok=2, moe_intermediate_size=24)
+BAILING_HYBRID = {k: v for k, v in LATENT.items() if k != "head_dim"} | dict(
+    num_hidden_layers=4, head_dim=16, layer_group_size=3, num_local_experts=8, n_shared_experts=1, num_experts_per_tok=2, moe_intermediate_size=24, first_k_dense_replace=1, n_group=4, topk_group=2)
 OLMO_HYBRID = LINEAR | dict(linear_num_value_heads=4, linear_key_head_dim=24, rope_parameters={"rope_type": "default", "rope_theta": None})
 MINIMAX = LLAMA | dict(num_hidden_layers=4, num_local_experts=5, num_experts_per_tok=2)
 SPACE = LLAMA | dict(num_hidden_layers=4, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16, mamba_d_head=8, shared_intermediate_size=40,
@@ -169,6 +171,10 @@ FAMILIES = {
     "deepseek_v32": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(first_k_dense_replace=1)),
     "deepseek_v32_yarn": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True, norm_topk_prob=False) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "axk2": ("AXK2", LATENT | ROUTED | INDEXER | dict(gated_norm_rank=6, n_group=None, topk_group=None)),
+    "axk2_yarn": ("AXK2", LATENT | ROUTED | INDEXER | dict(
+        gated_norm_rank=16, n_group=2, topk_group=2, mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True, norm_topk_prob=False, v_head_dim=12) | rope(
+            "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "glm_moe_dsa": ("GlmMoeDsa", LATENT | ROUTED | INDEXER | dict(first_k_dense_replace=1)),
     "glm_moe_dsa_shared": ("GlmMoeDsa", LATENT | ROUTED | INDEXER | dict(num_hidden_layers=5, first_k_dense_replace=2, index_topk_freq=2)),
     "glm4_moe_lite": ("Glm4MoeLite", LATENT | ROUTED | dict(q_lora_rank=20, norm_topk_prob=True, mlp_layer_types=["sparse", "dense", "sparse"])),
@@ -421,6 +427,12 @@ FAMILIES = {
     "sarvam_mla_yarn": ("SarvamMLA", LATENT | ROUTED | dict(q_lora_rank=20, first_k_dense_replace=0) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "kimi_linear": ("KimiLinear", KIMI),
+    "bailing_hybrid": ("BailingHybrid", BAILING_HYBRID),
+    "bailing_hybrid_yarn": ("BailingHybrid", BAILING_HYBRID | dict(
+        q_lora_rank=20, attention_bias=True, linear_num_heads=3, linear_head_dim=12, short_conv_kernel_size=3, kda_lower_bound=-2.5, norm_topk_prob=False, num_shared_experts=2,
+        layer_types=["full_attention", "linear_attention"] * 2, mlp_layer_types=["sparse", "dense", "sparse", "dense"]) | rope(
+            "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "bailing_hybrid_free": ("BailingHybrid", BAILING_HYBRID | dict(kda_safe_gate=False, n_group=1, topk_group=1)),
     "longcat_flash": ("LongcatFlash", LONGCAT),
     "longcat_flash_yarn": ("LongcatFlash", LONGCAT | dict(attention_bias=True, zero_expert_num=0, tie_word_embeddings=True) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),

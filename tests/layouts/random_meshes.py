@@ -26,10 +26,10 @@ def draw_mixer(r, model):
     if kind == "linear":
         keys = r.choice([2, 4])
         model["linear_attention"] = dict(key_heads=keys, value_heads=keys * r.choice([1, 2]), key_width=8, value_width=r.choice([8, 12]), negative=r.random() < 0.3,
-                                         decay=r.choice(["head", "feature"]), decay_rank=r.choice([0, 6]), gate=r.choice(["silu", "sigmoid"]), gate_rank=r.choice([0, 8]),
+                                         decay=r.choice(["head", "feature"]), decay_rank=r.choice([0, 6]), decay_bound=r.choice([0.0, 0.0, 4.0]), gate=r.choice(["silu", "sigmoid"]), gate_rank=r.choice([0, 8]),
                                          norm=r.choice(["head", "width"]), conv_width=r.choice([0, 4]), eps=1e-3)
         if r.random() < 0.3:
-            model["linear_attention"] |= dict(decay="fixed", decay_rank=0, negative=False)
+            model["linear_attention"] |= dict(decay="fixed", decay_rank=0, decay_bound=0.0, negative=False)
         layers = [{"count": r.choice([1, 3]), "linear": True}, {}]
     elif kind in ("space", "both"):
         groups = r.choice([1, 2, 4])
@@ -49,7 +49,7 @@ def draw_mixer(r, model):
     elif kind == "single":
         layers = [{"no_ffn": True}, {"no_mixer": True}]
     elif kind == "latent":
-        model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", attention_gate="none", attention_gate_by="sigmoid", qkv_clip=0.0,
+        model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", qkv_clip=0.0,
                       latent=dict(key_rank=16, query_rank=r.choice([0, 20]), rope_width=4, value_width=r.choice([8, 12]), key_scale=r.choice([1.0, 1.5])))
         if model["latent"]["query_rank"] and r.random() < 0.6:
             model |= dict(sparse_attention=dict(heads=2, width=r.choice([4, 12]), top_k=r.choice([5, 40]), index_loss=r.choice([0.0, 0.5])), attention_cap=0.0, attention_sinks=False, alibi=0.0, alibi_scale=0.0)
@@ -219,7 +219,10 @@ def draw_rest(r, model):
     if "selective_scan" in model:
         model["selective_scan"] |= dict(conv_width=r.choice([2, 4]), conv_bias=r.random() < 0.5)
     if is_latent and model["latent"]["query_rank"]:
-        model["latent"]["query_scale"] = r.choice([1.0, 2.0])
+        model["latent"] |= dict(query_scale=r.choice([1.0, 2.0]), query_joined=r.random() < 0.3)
+    gates_fit = model["residual"] == "serial" and model.get("norm_in_front", True) and not model.get("mixture", {}).get("beside_ffn") and not any(x.get("shortcut") for x in layers)
+    if gates_fit and any(x.get("sparse") or not (x.get("no_mixer") or x.get("no_mixer_norm")) for x in layers) and r.random() < 0.15:
+        model["norm_gate_rank"] = r.choice([4, 12])
     for layer in layers:
         attends = not (layer.get("linear") or layer.get("conv") or layer.get("no_mixer"))
         feeds = not layer.get("no_ffn") and (not layer.get("sparse") or layer.get("shortcut") or model["mixture"].get("beside_ffn"))
@@ -234,6 +237,7 @@ def draw_rest(r, model):
         model["linear"] = "ternary"
         model.pop("alternating_updates", None)
         model.pop("laurel_rank", None)
+        model.pop("norm_gate_rank", None)
 
 
 def draw_model(r):

@@ -534,6 +534,8 @@ TEST(linear_attention_whose_rows_fade_by_themselves_learns_on_ranks_what_it_lear
     l.decay_rank = 5;
     l.gate_rank = 3;
     check_linear(&l);
+    l.decay_bound = 5;
+    check_linear(&l);
 }
 
 TEST(linear_attention_with_fixed_decays_learns_on_ranks_what_it_learns_on_one)

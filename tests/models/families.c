@@ -180,6 +180,10 @@ static const char *const families[] = {
     LATENT ROUTED "\"model_type\": \"deepseek_v32\", \"q_lora_rank\": 6, \"v_head_dim\": 6, "
                   "\"first_k_dense_replace\": 1, \"index_n_heads\": 5, \"index_head_dim\": 4, "
                   "\"index_topk\": 3",
+    LATENT "\"model_type\": \"axk2\", \"q_lora_rank\": 6, \"v_head_dim\": 6, "
+           "\"n_routed_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+           "\"first_k_dense_replace\": 1, \"index_n_heads\": 5, \"index_head_dim\": 4, "
+           "\"index_topk\": 3, \"gated_norm_rank\": 5",
     SIZES
     "\"model_type\": \"deepseek_v4\", \"num_key_value_heads\": 1, \"head_dim\": 8, "
     "\"partial_rotary_factor\": 0.5, \"q_lora_rank\": 6, \"o_groups\": 2, \"o_lora_rank\": 5, "
@@ -398,6 +402,10 @@ static const char *const families[] = {
                   "\"linear_attn_config\": {\"num_heads\": 4, \"head_dim\": 6, "
                   "\"short_conv_kernel_size\": 3, \"kda_layers\": [1, 2, 4], "
                   "\"full_attn_layers\": [3]}",
+    LATENT "\"model_type\": \"bailing_hybrid\", \"v_head_dim\": 6, \"head_dim\": 6, "
+           "\"num_experts\": 4, \"num_experts_per_token\": 2, \"moe_intermediate_size\": 6, "
+           "\"num_expert_group\": 2, \"topk_group\": 1, \"first_k_dense_replace\": 1, "
+           "\"attention_bias\": true, \"short_conv_kernel_size\": 3, \"layer_group_size\": 3",
     LATENT "\"model_type\": \"mistral4\", \"q_lora_rank\": 5, \"v_head_dim\": 6, "
            "\"n_routed_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
            "\"first_k_dense_replace\": 1, \"rope_parameters\": {\"rope_type\": \"yarn\", "

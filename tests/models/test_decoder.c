@@ -374,6 +374,8 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "latent: {key_rank: 4, rope_width: 3, value_width: 4}", "latent: rope_width 3" },
         { "latent: {key_rank: 4, rope_width: 2, value_width: 4, query_scale: 2.0}",
           "latent: query_scale: queries have no vector" },
+        { "latent: {key_rank: 4, rope_width: 2, value_width: 4, query_joined: true}",
+          "latent: query_joined: queries have no vector" },
         { "head_width: 5, latent: {key_rank: 4, rope_width: 2, value_width: 4}",
           "latent: rope_width 2 and head_width 5" },
         { "layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: 4, n_groups: 3, "
@@ -496,6 +498,9 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "key_width: 4, value_width: 4, decay: fixed, decay_rank: 2}",
           "linear_attention: decay_rank: with decay: fixed there is no product" },
         { "layers: [{linear: true}, {}], linear_attention: {key_heads: 1, value_heads: 2, "
+          "key_width: 4, value_width: 4, decay: fixed, decay_bound: 2.0}",
+          "linear_attention: decay_bound: with decay: fixed they do not depend" },
+        { "layers: [{linear: true}, {}], linear_attention: {key_heads: 1, value_heads: 2, "
           "key_width: 4, value_width: 4, decay: fixed, negative: true}",
           "linear_attention: negative: with decay: fixed nothing is corrected" },
         { "unused_positions: 2", "unused_positions: they are rows of learned_positions" },
@@ -566,6 +571,16 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
           "alternating_updates: scale is of what the gates of per_layer_embedding read" },
         { "alternating_updates: {}, multi_token: {}", "multi_token: its blocks read one stream" },
         { "laurel_rank: 4, residual: one_norm", "laurel_rank: it needs residual: serial" },
+        { "norm_gate_rank: 4, residual: one_norm", "norm_gate_rank: it needs residual: serial" },
+        { "norm_gate_rank: 4, norm_in_front: false, norm_behind: true",
+          "norm_gate_rank: it is of norms in front" },
+        { "norm_gate_rank: 4, layers: [{sparse: true}], mixture: {n_experts: 4, top_k: 1, hidden: "
+          "4, beside_ffn: true}",
+          "norm_gate_rank: a mixture that is beside_ffn reads another norm" },
+        { "norm_gate_rank: 4, layers: [{sparse: true, shortcut: true}, {}], mixture: {n_experts: "
+          "4, top_k: 1, hidden: 4}",
+          "norm_gate_rank: in blocks with shortcut" },
+        { "linear: ternary, norm_gate_rank: 4", "norm_gate_rank must be left out" },
         { "linear: ternary, laurel_rank: 4", "laurel_rank must be left out" },
         { "linear: ternary, alternating_updates: {}", "alternating_updates must be left out" },
         { "linear: ternary, hyper_connections: {}", "hyper_connections must be left out" },
@@ -695,6 +710,8 @@ TEST(sizes_are_given_where_blocks_have_them)
         { "alibi: 8.0, " SPACES, "alibi: no block of `layers` has attention" },
         { "latent: {key_rank: 4, rope_width: 2, value_width: 4}, " SPACES,
           "latent: no block of `layers` has attention" },
+        { "norm_gate_rank: 4, layers: [{no_mixer: true}], ffn_hidden: 12",
+          "norm_gate_rank: no block of `layers` has a norm in front" },
         { "laurel_rank: 4, layers: [{no_mixer: true}], ffn_hidden: 12",
           "laurel_rank: no block of `layers` has attention" },
         { "n_head_q: 1, n_head_kv: 1, layers: [{no_mixer: true}], ffn_hidden: 12",

@@ -16,13 +16,14 @@ typedef struct Pair {
     "4, "                                                                                          \
     "\"num_attention_heads\": 2, \"num_key_value_heads\": 1, \"max_position_embeddings\": 32, "    \
     "\"tie_word_embeddings\": false, "
-#define LATENT                                                                                     \
+/* Experts of a token may be any. */
+#define SPREAD                                                                                     \
     "\"vocab_size\": 16, \"hidden_size\": 8, \"intermediate_size\": 12, \"num_hidden_layers\": "   \
     "4, \"num_attention_heads\": 2, \"max_position_embeddings\": 32, \"tie_word_embeddings\": "    \
     "false, \"kv_lora_rank\": 6, \"qk_nope_head_dim\": 4, \"qk_rope_head_dim\": 2, "               \
     "\"v_head_dim\": 3, \"n_routed_experts\": 8, \"n_shared_experts\": 1, "                        \
-    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"routed_scaling_factor\": 1.5, "   \
-    "\"n_group\": 4, \"topk_group\": 2, "
+    "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, \"routed_scaling_factor\": 1.5, "
+#define LATENT SPREAD "\"n_group\": 4, \"topk_group\": 2, "
 #define LATENT_SETTINGS                                                                            \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
     "8, n_layer: 4, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, "
@@ -34,6 +35,15 @@ typedef struct Pair {
 #define KIMI_SETTINGS                                                                              \
     "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
     "8, n_layer: 5, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, norm: {eps: 1e-5}, "
+#define BAILING                                                                                    \
+    "\"model_type\": \"bailing_hybrid\", \"vocab_size\": 16, \"hidden_size\": 8, "                 \
+    "\"intermediate_size\": 12, \"num_hidden_layers\": 6, \"num_attention_heads\": 2, "            \
+    "\"num_key_value_heads\": 2, \"kv_lora_rank\": 6, \"qk_nope_head_dim\": 4, "                   \
+    "\"qk_rope_head_dim\": 2, \"v_head_dim\": 3, \"moe_intermediate_size\": 6, "
+#define LING_SETTINGS                                                                              \
+    "sample_key: input_ids, prediction_key: logits, vocab_size: 16, sequence_length: 32, n_embd: " \
+    "8, n_layer: 6, n_head_q: 2, n_head_kv: 2, head_width: 6, ffn_hidden: 12, norm: {eps: 1e-6}, " \
+    "attention_gate: head, "
 #define MAMBA                                                                                      \
     "\"vocab_size\": 16, \"hidden_size\": 8, \"num_hidden_layers\": 4, "                           \
     "\"max_position_embeddings\": 32, "
@@ -744,6 +754,24 @@ static const Pair pairs[] = {
       "rope: {}, layers: [{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, "
       "hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, n_groups: 4, top_groups: 2, "
       "balance_rate: 0.001}" },
+    { SPREAD "\"model_type\": \"axk2\", \"q_lora_rank\": 5, \"index_n_heads\": 3, "
+             "\"index_head_dim\": 4, \"index_topk\": 7, \"gated_norm_rank\": 3, \"n_group\": null, "
+             "\"topk_group\": null",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-6}, norm_gate_rank: 3, attention_gate: feature, latent: {key_rank: 6, "
+      "query_rank: 5, query_joined: true, rope_width: 2, value_width: 3}, sparse_attention: "
+      "{heads: 3, width: 4, top_k: 7}, rope: {}, layers: [{}, {count: 3, sparse: true}], mixture: "
+      "{score: sigmoid, n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, factor: 1.5, "
+      "balance_rate: 0.001}" },
+    { SPREAD "\"model_type\": \"axk2\", \"q_lora_rank\": 5, \"norm_topk_prob\": false, "
+             "\"attention_bias\": true, \"mlp_layer_types\": [\"sparse\", \"dense\", \"sparse\", "
+             "\"dense\"], \"n_group\": 2, \"topk_group\": 2",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-6}, norm_gate_rank: 16, attention_gate: feature, qkv_bias: true, out_bias: "
+      "true, latent: {key_rank: 6, query_rank: 5, query_joined: true, rope_width: 2, value_width: "
+      "3}, sparse_attention: {heads: 16, width: 128, top_k: 2048}, rope: {}, layers: [{sparse: "
+      "true}, {}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, "
+      "normalize: false, factor: 1.5, balance_rate: 0.001}" },
     { "\"model_type\": \"deepseek_v4\", \"vocab_size\": 16, \"hidden_size\": 8, "
       "\"moe_intermediate_size\": 6, \"num_hidden_layers\": 4, \"num_attention_heads\": 4, "
       "\"num_key_value_heads\": 1, \"head_dim\": 4, \"q_lora_rank\": 5, \"o_groups\": 2, "
@@ -873,6 +901,31 @@ static const Pair pairs[] = {
       "layers: [{linear: true}, {count: 3, linear: true, sparse: true}, {sparse: true}], mixture: "
       "{score: sigmoid, n_experts: 4, top_k: 1, hidden: 6, shared_hidden: 12, normalize: false, "
       "factor: 2.446, balance_rate: 0.001}" },
+    { BAILING "\"model_max_length\": 32, \"num_experts\": 8, \"num_experts_per_token\": 2, "
+              "\"num_shared_experts\": 1, \"num_expert_group\": 4, \"topk_group\": 2, "
+              "\"moe_renormalize\": true, \"routed_scaling_factor\": 1.5, \"head_dim\": 4, "
+              "\"layer_group_size\": 3, \"short_conv_kernel_size\": 3, \"kda_lower_bound\": -2.5",
+      LING_SETTINGS
+      "latent: {key_rank: 6, rope_width: 2, value_width: 3}, rope: {base: 6000000.0}, "
+      "linear_attention: {key_heads: 2, value_heads: 2, key_width: 4, value_width: 4, conv_width: "
+      "3, decay: feature, decay_bound: 2.5, gate: sigmoid, eps: 1e-6}, layers: [{count: 2, "
+      "linear: true}, {sparse: true}, {count: 2, linear: true, sparse: true}, {sparse: true}], "
+      "mixture: {score: "
+      "sigmoid, n_experts: 8, top_k: 2, hidden: 6, shared_hidden: 6, factor: 1.5, n_groups: 4, "
+      "top_groups: 2, balance_rate: 0.001}" },
+    { BAILING
+      "\"max_position_embeddings\": 32, \"num_local_experts\": 4, \"num_experts_per_tok\": 1, "
+      "\"n_shared_experts\": 2, \"norm_topk_prob\": false, \"attention_bias\": true, "
+      "\"q_lora_rank\": 5, \"linear_num_heads\": 3, \"linear_head_dim\": 5, \"head_dim\": 2, "
+      "\"linear_conv_kernel_dim\": 2, \"kda_safe_gate\": false, \"n_group\": 1, \"topk_group\": "
+      "1, \"first_k_dense_replace\": 1",
+      LING_SETTINGS
+      "qkv_bias: true, out_bias: true, latent: {key_rank: 6, query_rank: 5, rope_width: 2, "
+      "value_width: 3}, rope: {base: 6000000.0}, linear_attention: {key_heads: 3, value_heads: 3, "
+      "key_width: 5, value_width: 5, conv_width: 2, decay: feature, gate: sigmoid, eps: 1e-6}, "
+      "layers: [{linear: true}, {count: 4, linear: true, sparse: true}, {sparse: true}], mixture: "
+      "{score: sigmoid, n_experts: 4, top_k: 1, hidden: 6, shared_hidden: 12, normalize: false, "
+      "factor: 2.5, balance_rate: 0.001}" },
     { SIZES "\"model_type\": \"olmo_hybrid\", \"rope_parameters\": null, \"rope_theta\": null, "
             "\"linear_num_key_heads\": 2, \"linear_num_value_heads\": 4, \"linear_key_head_dim\": "
             "5, \"linear_value_head_dim\": 6, \"linear_conv_kernel_dim\": 3",

@@ -35,7 +35,7 @@ static const Member of_decoder[] = {
     FLAG_OF(Decoder, attention_sinks, "attention sinks"), FLAG_OF(Decoder, qkv_bias, "bias of queries"), FLAG_OF(Decoder, out_bias, "bias after attention"),
     FLAG_OF(Decoder, ffn_bias, "bias of the feed-forward layer"), FLAG_OF(Decoder, head_bias, "bias of the head"),
     FLAG_OF(Decoder, is_gated, "gate of the feed-forward layer"), FLAG_OF(Decoder, is_tied, "tied head"),
-    WHOLE_OF(Decoder, laurel_rank, "rank beside attention"), FLAG_OF(Decoder, scale_by_layer, "scale of scores by the layer"),
+    WHOLE_OF(Decoder, laurel_rank, "rank beside attention"), WHOLE_OF(Decoder, norm_gate_rank, "rank of gates behind norms"), FLAG_OF(Decoder, scale_by_layer, "scale of scores by the layer"),
     REAL_OF(Decoder, embedding_scale, "scale of the embedding"), REAL_OF(Decoder, attention_scale, "scale of scores"),
     REAL_OF(Decoder, residual_scale, "scale of what layers add"), REAL_OF(Decoder, logit_divisor, "divisor of logits"),
     REAL_OF(Decoder, attention_cap, "bound of scores"), REAL_OF(Decoder, alibi, "alibi"), REAL_OF(Decoder, alibi_scale, "scale of these slopes"), REAL_OF(Decoder, qkv_clip, "bound of queries"),
@@ -70,7 +70,7 @@ of_moe[] = {
 of_linear[] = {
     WHOLE_OF(LinearAttention, key_heads, "linear key_heads"), WHOLE_OF(LinearAttention, value_heads, "linear value_heads"),
     WHOLE_OF(LinearAttention, key_width, "linear key_width"), WHOLE_OF(LinearAttention, value_width, "linear value_width"),
-    WHOLE_OF(LinearAttention, conv_width, "linear conv_width"), REAL_OF(LinearAttention, most_rate, "largest linear rate"),
+    WHOLE_OF(LinearAttention, conv_width, "linear conv_width"), REAL_OF(LinearAttention, most_rate, "largest linear rate"), REAL_OF(LinearAttention, decay_bound, "bound of linear decays"),
     FLAG_OF(LinearAttention, fixed_decays, "fixed decays"), FLAG_OF(LinearAttention, norm_of_all, "norm of all linear heads together"), { 0 },
 },
 of_selective[] = {
@@ -83,7 +83,7 @@ of_recurrent[] = {
 },
 of_latent[] = {
     WHOLE_OF(Latent, key_rank, "latent key_rank"), WHOLE_OF(Latent, query_rank, "latent query_rank"), WHOLE_OF(Latent, turning, "latent rope_width"),
-    WHOLE_OF(Latent, value_width, "latent value_width"), REAL_OF(Latent, key_scale, "latent key_scale"), REAL_OF(Latent, query_scale, "latent query_scale"), { 0 },
+    WHOLE_OF(Latent, value_width, "latent value_width"), REAL_OF(Latent, key_scale, "latent key_scale"), REAL_OF(Latent, query_scale, "latent query_scale"), FLAG_OF(Latent, query_joined, "both vectors of queries"), { 0 },
 },
 of_sparse[] = {
     WHOLE_OF(SparseAttention, heads, "heads of indexers"), WHOLE_OF(SparseAttention, width, "width of indexers"),

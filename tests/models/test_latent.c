@@ -15,7 +15,8 @@ typedef struct Layer {
     const Value *x, *o;
     int64_t key_rank, query_rank, value_width;
     double key_scale, query_scale;
-    int64_t top_k; /* of an indexer of INDEX_HEADS; 0: there is none */
+    bool is_joined; /* queries, and gates of what heads give, are products of both vectors */
+    int64_t top_k;  /* of an indexer of INDEX_HEADS; 0: there is none */
 } Layer;
 
 enum { INDEX_HEADS = 3, INDEX = 6 };
@@ -49,17 +50,42 @@ static void turn(double *a, double *b, int64_t position)
     *b = *b * c + first * s;
 }
 
+static void read_token(const Layer *l, int64_t token, double x[WIDTH])
+{
+    for (int i = 0; i < WIDTH; i++) x[i] = op_get(&l->run->tensor[l->x->id], token * WIDTH + i);
+}
+
+/* What queries of a token are products of, and how many numbers. */
+static int64_t query_vector(const Layer *l, const double x[WIDTH], double vector[2 * MOST])
+{
+    const int64_t n = l->query_rank;
+    product(l, "q_latent", x, WIDTH, vector, n);
+    memcpy(vector + n, vector, sizeof *vector * (size_t)n);
+    rms(l, "q_latent_norm", vector, n);
+    for (int64_t i = 0; i < n; i++) vector[i] *= l->query_scale;
+    return l->is_joined ? 2 * n : n;
+}
+
+/* What feature i of all heads of a token counts by. */
+static double gated_by(const Layer *l, int64_t token, int64_t i)
+{
+    double x[WIDTH], vector[2 * MOST], sum = 0;
+    if (!l->is_joined) return 1;
+    read_token(l, token, x);
+    const int64_t n = query_vector(l, x, vector);
+    for (int64_t k = 0; k < n; k++) sum += param(l, "g_attn", i * n + k) * vector[k];
+    return 1 / (1 + exp(-sum));
+}
+
 /* Of a token: queries and keys by head, each the turning feature and two that do not, twice. */
 static void heads_of(const Layer *l, int64_t token, double q[HEADS][HEAD], double k[HEADS][HEAD],
                      double v[HEADS][MOST])
 {
-    double x[WIDTH], latent[MOST], shared[TURNING], own[HEADS * OWN];
-    for (int i = 0; i < WIDTH; i++) x[i] = op_get(&l->run->tensor[l->x->id], token * WIDTH + i);
+    double x[WIDTH], latent[2 * MOST], shared[TURNING], own[HEADS * OWN];
+    read_token(l, token, x);
     if (l->query_rank) {
-        product(l, "q_latent", x, WIDTH, latent, l->query_rank);
-        rms(l, "q_latent_norm", latent, l->query_rank);
-        for (int64_t i = 0; i < l->query_rank; i++) latent[i] *= l->query_scale;
-        product(l, "q_up", latent, l->query_rank, q[0], HEADS * HEAD);
+        const int64_t n = query_vector(l, x, latent);
+        product(l, "q_up", latent, n, q[0], HEADS * HEAD);
     } else {
         product(l, "q_attn", x, WIDTH, q[0], HEADS * HEAD);
     }
@@ -142,7 +168,7 @@ static void check_attention(const Layer *l)
             for (int64_t j = 0; j < l->value_width; j++)
                 assert_close(
                     op_get(&l->run->tensor[l->o->id], (t * HEADS + h) * l->value_width + j),
-                    o[j] / sum, 1e-5);
+                    o[j] / sum * gated_by(l, t, h * l->value_width + j), 1e-5);
         }
 }
 
@@ -155,9 +181,9 @@ static void check_settings(Layer l, const char *more)
                      "sequence_length: 32, n_embd: 8, n_layer: 1, n_head_q: 2, n_head_kv: 2, "
                      "head_width: 6, ffn_hidden: 12, rope: {base: 100.0}, latent: {key_rank: "
                      "%lld, query_rank: %lld, rope_width: 2, value_width: %lld, key_scale: %.17g, "
-                     "query_scale: %.17g}%s",
+                     "query_scale: %.17g, query_joined: %s}%s",
                      (long long)l.key_rank, (long long)l.query_rank, (long long)l.value_width,
-                     l.key_scale, l.query_scale, more);
+                     l.key_scale, l.query_scale, l.is_joined ? "true" : "false", more);
     l.run = decoder_run(a, settings, TOKENS);
     l.x = decoder_read_by(l.run, "attn.kv_latent.weight");
     l.o = decoder_read_by(l.run, "attn.c_proj.weight");
@@ -178,6 +204,18 @@ TEST(latent_attention_equals_its_formula)
         { .key_rank = 4, .query_rank = 6, .value_width = 8, .key_scale = 1, .query_scale = 1 }
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) check_settings(row[i], "");
+}
+
+/* As A.X-K2 has them. */
+TEST(queries_and_gates_of_both_vectors_equal_their_formula)
+{
+    check_settings((Layer){ .key_rank = 5,
+                            .query_rank = 3,
+                            .value_width = 3,
+                            .key_scale = 1.5,
+                            .query_scale = 0.5,
+                            .is_joined = true },
+                   ", attention_gate: feature");
 }
 
 TEST(attention_to_tokens_that_an_indexer_selects_equals_its_formula)

@@ -30,6 +30,10 @@ enum {
 #define KIMI                                                                                       \
     MODEL "linear_attention: {key_heads: 2, value_heads: 4, key_width: 3, value_width: 5, "        \
           "conv_width: 3, decay: feature, decay_rank: 2, gate: sigmoid, gate_rank: 4}"
+#define BOUNDED                                                                                    \
+    MODEL "linear_attention: {key_heads: 2, value_heads: 4, key_width: 3, value_width: 5, "        \
+          "conv_width: 3, decay: feature, decay_rank: 2, decay_bound: 5.0, gate: sigmoid, "        \
+          "gate_rank: 4}"
 #define SPACE                                                                                      \
     MODEL "state_space: {heads: 4, head_width: 5, state_width: 3, n_groups: 2, conv_width: 3, "    \
           "bias: true, most_step: 0.05, eps: 1e-6}"
@@ -43,6 +47,7 @@ typedef struct Layer {
     const OpRun *run;
     const Value *x;
     bool is_kimi; /* rows fade by themselves, and narrow vectors give decays and gates */
+    double bound; /* of decays; 0: there is none */
 } Layer;
 
 /* Row i of the product of token t with a weight. */
@@ -99,9 +104,12 @@ static void unit_rows(const Layer *l, const char *name, int64_t t, int64_t head,
 static double kept(const Layer *l, int64_t t, int64_t h, int64_t i)
 {
     const int64_t at = l->is_kimi ? h * D + i : h;
-    const double x = l->is_kimi ? ranked(l, "a", DECAY_RANK, t, at) : product(l, "a_attn", t, at),
-                 step = log1p(exp(x + decoder_param(l->run, "delta_gates.bias", at)));
-    return exp(-exp(decoder_param(l->run, "delta_gates.speed", h)) * step);
+    const double made =
+                     l->is_kimi ? ranked(l, "a", DECAY_RANK, t, at) : product(l, "a_attn", t, at),
+                 x = made + decoder_param(l->run, "delta_gates.bias", at),
+                 fast = exp(decoder_param(l->run, "delta_gates.speed", h));
+    if (l->bound > 0) return exp(-l->bound * sigmoid(fast * x));
+    return exp(-fast * log1p(exp(x)));
 }
 
 /* What feature i of all heads counts by. */
@@ -173,11 +181,11 @@ static void space_step(const Layer *l, int64_t t, int64_t h, double state[D][E],
     }
 }
 
-static void check_formula(const char *settings, bool is_kimi)
+static void check_formula(const char *settings, bool is_kimi, double bound)
 {
     Arena *a = arena_new();
     const OpRun *run = decoder_run(a, settings, TOKENS);
-    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight"), is_kimi };
+    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight"), is_kimi, bound };
     const Value *made = decoder_read_by(run, "linear_attn.c_proj.weight");
     for (int h = 0; h < HEADS; h++) {
         double state[D][E] = { { 0 } }, o[E];
@@ -192,12 +200,17 @@ static void check_formula(const char *settings, bool is_kimi)
 
 TEST(linear_attention_equals_its_formula)
 {
-    check_formula(SMALL, false);
+    check_formula(SMALL, false, 0);
 }
 
 TEST(linear_attention_whose_rows_fade_by_themselves_equals_its_formula)
 {
-    check_formula(KIMI, true);
+    check_formula(KIMI, true, 0);
+}
+
+TEST(linear_attention_whose_decays_have_a_bound_equals_its_formula)
+{
+    check_formula(BOUNDED, true, 5);
 }
 
 /* Norms are of both heads of a group. */
@@ -205,7 +218,7 @@ TEST(state_spaces_equal_their_formula)
 {
     Arena *a = arena_new();
     const OpRun *run = decoder_run(a, SPACE, TOKENS);
-    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight"), false };
+    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight"), false, 0 };
     const Value *made = decoder_read_by(run, "linear_attn.c_proj.weight");
     for (int group = 0; group < KEYS; group++) {
         double state[REPEAT][D][E] = { 0 }, o[REPEAT * E];
@@ -237,7 +250,7 @@ TEST(linear_attention_with_fixed_decays_equals_its_formula)
 {
     Arena *a = arena_new();
     const OpRun *run = decoder_run(a, FIXED, TOKENS);
-    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight"), false };
+    const Layer l = { run, decoder_read_by(run, "linear_attn.q_attn.weight"), false, 0 };
     const Value *made = decoder_read_by(run, "linear_attn.c_proj.weight");
     double state[HEADS][D][E] = { 0 }, o[HEADS * E];
     for (int t = 0; t < TOKENS; t++) {

@@ -132,7 +132,7 @@ static Value *build_gated_recurrence_cached(Graph *g, const OpCase *c, const int
 
 /* clang-format off */
 #define TEXTS(...) (const int64_t[CASE_TEXTS]){ __VA_ARGS__ }
-#define GATES(least_step, most_step) &(const DeltaGatesAttrs){ 2, least_step, most_step }
+#define GATES(least_step, most_step) &(const DeltaGatesAttrs){ 2, least_step, most_step, 0 }
 #define DELTA(scale, key_scale) &(const GatedDelta){ scale, key_scale, false }
 #define ADDS &(const GatedDelta){ 0.7, 0.4, true }
 
@@ -151,6 +151,8 @@ const OpCase delta_cases[] = {
     { "delta_gates with bounds of steps", build_delta_gates, .attrs = GATES(0.5, 1.0), .n = { 2, 50, 2, 3, 1 } },
     { "delta_gates by rows", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 4, 2, 3, 0, 5 }, .large = { 1, 1024, 16, 2, 0, 128 } },
     { "delta_gates by rows, many tokens", build_delta_gates, .attrs = GATES(0, 0), .n = { 2, 150, 3, 7, 0, 3 } },
+    { "delta_gates with a bound of decays", build_delta_gates, .attrs = &(const DeltaGatesAttrs){ 2, .bound = 5 }, .n = { 2, 150, 3, 7 } },
+    { "delta_gates by rows, with a bound of decays", build_delta_gates, .attrs = &(const DeltaGatesAttrs){ 1, .bound = 3 }, .n = { 2, 50, 2, 3, 0, 4 } },
     { "delta_gates by rows, with bounds of steps", build_delta_gates, .attrs = GATES(0.5, 1.0), .n = { 2, 50, 2, 3, 0, 4 } },
     { "fixed_decays", build_fixed_decays, .n = { 2, 4, 3, 2, 2 }, .large = { 1, 1024, 64, 1, 128 } },
     { "gated_delta", build_gated_delta, .attrs = DELTA(0.7, 0.4), .n = { 2, 4, 2, 2, 3, 4 }, .large = { 1, 1024, 8, 2, 128, 128 } },

@@ -190,6 +190,15 @@ TEST(texts_side_by_side_with_several_streams_get_the_logits_of_each_alone)
                           "{width: 12, vocab_size: 100}");
 }
 
+TEST(texts_side_by_side_with_gates_behind_norms_get_the_logits_of_each_alone)
+{
+    check_texts("n_head_kv: 4, rope: {base: 10000.0}, head_width: 12, norm_gate_rank: 8, "
+                "attention_gate: feature, latent: {key_rank: 16, query_rank: 20, "
+                "rope_width: 4, value_width: 8, query_joined: true}, layers: [{}, "
+                "{sparse: true}], mixture: {n_experts: 4, top_k: 2, hidden: 40}",
+                F32);
+}
+
 /* In bf16 a token may select others by rounding. */
 TEST(texts_side_by_side_with_windows_of_tokens_get_the_logits_of_each_alone)
 {

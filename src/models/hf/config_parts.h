@@ -135,6 +135,8 @@ typedef struct HfSilent {
 /* Puts a copy of the options in the place of r->root, which has those of other names by ours, too,
  * and the values of the class where it is silent; both lists end with an empty row. */
 Yaml *hf_rename_options(HfReading *r, const HfRenamed *renamed, const HfSilent *silent);
+/* kimi_linear.c: what its authors, and those of Ling 3, call otherwise. */
+extern const HfRenamed hf_kimi_renamed[];
 /* A copy of the value, which stands where it does in the file. */
 void hf_set_option(Arena *a, Yaml *root, const char *key, const Yaml *value);
 /* A value as JSON, which stands where the options do. */

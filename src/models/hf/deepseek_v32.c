@@ -1,5 +1,6 @@
-/* deepseek_v32.c - what DeepSeek V3.2 and GLM 5 have of their own: indexers, which say what a token
- * sees; those of GLM 5 may be shared by layers. */
+/* deepseek_v32.c - what DeepSeek V3.2, GLM 5 and A.X-K2 have of their own: indexers, which say what
+ * a token sees; those of GLM 5 may be shared by layers. Norms of A.X-K2 have gates, and so have its
+ * heads. */
 #include "models/hf/config_parts.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
@@ -11,6 +12,7 @@ typedef struct Options {
     const StringList *indexer_types;
     const Yaml *index_topk_pattern;
     int64_t index_topk_freq, index_skip_topk_offset;
+    int64_t gated_norm_rank;
 } Options;
 
 /* clang-format off */
@@ -28,7 +30,27 @@ static const Field glm_fields[] = {
     FIELD_INT(Options, index_skip_topk_offset, "2", -2147483647, 2147483647, "from this layer on, counted from 1; those before it have one, too"),
     { 0 },
 };
+static const Field axk2_fields[] = {
+    SIZES("16"),
+    HF_COUNT(Options, gated_norm_rank, "16", "rank of the gates of norms"),
+    { 0 },
+};
 /* clang-format on */
+
+/* Of A.X-K2, where config.json is silent. */
+static const HfSilent axk2_silent[] = { { "hidden_size", "2048" },
+                                        { "intermediate_size", "5120" },
+                                        { "num_hidden_layers", "48" },
+                                        { "kv_lora_rank", "128" },
+                                        { "q_lora_rank", "384" },
+                                        { "qk_nope_head_dim", "64" },
+                                        { "qk_rope_head_dim", "32" },
+                                        { "v_head_dim", "64" },
+                                        { "n_routed_experts", "128" },
+                                        { "n_shared_experts", "1" },
+                                        { "num_experts_per_tok", "8" },
+                                        { "moe_intermediate_size", "512" },
+                                        { 0 } };
 
 /* All layers are of one type, for which transformers has a name. */
 static Error *read_types(HfReading *r)
@@ -51,6 +73,19 @@ static Error *read_options(HfReading *r)
     return read_types(r);
 }
 
+static Error *read_axk2_options(HfReading *r)
+{
+    static const HfRenamed none[] = { { 0 } };
+    const HfConfig *c = &r->c;
+    hf_rename_options(r, none, axk2_silent);
+    TRY(hf_read_fields(r, hf_config_fields, &r->c));
+    const int64_t groups = c->n_group ? *c->n_group : 1, top = c->topk_group ? *c->topk_group : 1;
+    if (groups != top)
+        return hf_unknown(r, "n_group",
+                          "it must equal topk_group: the class may take experts of other groups");
+    return read_options(r);
+}
+
 /* After the sizes. */
 static Error *adjust(HfReading *r)
 {
@@ -69,6 +104,16 @@ static Error *adjust(HfReading *r)
     *s = (SparseAttention){ o->index_n_heads, o->index_head_dim, o->index_topk, n, 0 };
     r->d->sparse = s;
     return NULL;
+}
+
+static Error *adjust_axk2(HfReading *r)
+{
+    Latent *l = arena_copy(r->arena, r->d->latent, sizeof *l);
+    l->query_joined = true;
+    r->d->latent = l;
+    r->d->attention_gate = GATE_FEATURE;
+    r->d->norm_gate_rank = ((const Options *)r->own)->gated_norm_rank;
+    return adjust(r);
 }
 
 static Error *is_shared(const HfReading *r, const char *key, const char *type, bool *out)
@@ -137,6 +182,17 @@ static void add_glm_members(Text *t, const Decoder *d)
     hf_put_of_layers(t, "indexer_types", d, put_type);
 }
 
+static void add_axk2_members(Text *t, const Decoder *d)
+{
+    add_members(t, d);
+    if (d->norm_gate_rank) hf_put_int(t, "gated_norm_rank", d->norm_gate_rank);
+}
+
+const HfDialect hf_axk2 = { .fields = axk2_fields,
+                            .size = sizeof(Options),
+                            .read = read_axk2_options,
+                            .adjust = adjust_axk2,
+                            .add = add_axk2_members };
 const HfDialect hf_deepseek_v32 = { .fields = deepseek_fields,
                                     .size = sizeof(Options),
                                     .read = read_options,

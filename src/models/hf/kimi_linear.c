@@ -25,14 +25,14 @@ static const Field fields[] = {
 /* clang-format on */
 
 /* The first is the authors' name, which is written. */
-static const HfRenamed renamed[] = { { "model_max_length", "max_position_embeddings" },
-                                     { "moe_renormalize", "norm_topk_prob" },
-                                     { "num_expert_group", "n_group" },
-                                     { "num_experts", "n_routed_experts" },
-                                     { "num_local_experts", "n_routed_experts" },
-                                     { "num_experts_per_token", "num_experts_per_tok" },
-                                     { "num_shared_experts", "n_shared_experts" },
-                                     { 0 } };
+const HfRenamed hf_kimi_renamed[] = { { "model_max_length", "max_position_embeddings" },
+                                      { "moe_renormalize", "norm_topk_prob" },
+                                      { "num_expert_group", "n_group" },
+                                      { "num_experts", "n_routed_experts" },
+                                      { "num_local_experts", "n_routed_experts" },
+                                      { "num_experts_per_token", "num_experts_per_tok" },
+                                      { "num_shared_experts", "n_shared_experts" },
+                                      { 0 } };
 
 /* transformers writes layers without experts by the name of mixtures. */
 static const HfRenamed respelled[] = { { ".block_sparse_moe.", ".mlp." }, { 0 } };
@@ -51,7 +51,7 @@ static const HfSilent silent[] = {
 /* All options by the names of DeepSeek V3. */
 static Error *read_again(HfReading *r)
 {
-    Yaml *root = hf_rename_options(r, renamed, silent);
+    Yaml *root = hf_rename_options(r, hf_kimi_renamed, silent);
     const Yaml *own = yaml_get(root, "linear_attn_config"),
                *width = yaml_get(own, "short_conv_kernel_size");
     if (width) hf_set_option(r->arena, root, "linear_conv_kernel_dim", width);
@@ -175,7 +175,7 @@ static void add_members(Text *t, const Decoder *d)
 
 const HfDialect hf_kimi_linear = { .fields = fields,
                                    .size = sizeof(Options),
-                                   .renamed = renamed,
+                                   .renamed = hf_kimi_renamed,
                                    .respelled = respelled,
                                    .read = read_options,
                                    .layers = read_layers,

@@ -229,6 +229,23 @@ const HfName hf_mistral4_names[] = {
 
 const HfName hf_deepseek_v32_names[] = { INDEXER(HF_SAME), { 0 } };
 
+const HfName hf_axk2_names[] = {
+    { "transformer.h.%.attention_norm.*", "model.layers.%.input_layernorm.norm.*", HF_SAME },
+    { "transformer.h.%.mixer_gate_down.*", "model.layers.%.input_layernorm.W_down.*", HF_SAME },
+    { "transformer.h.%.mixer_gate_up.*", "model.layers.%.input_layernorm.W_up.*", HF_SAME },
+    { "transformer.h.%.ffn_norm.*", "model.layers.%.post_attention_layernorm.norm.*",
+      HF_OF_MIXTURES },
+    { "transformer.h.%.mixture_gate_down.*", "model.layers.%.post_attention_layernorm.W_down.*",
+      HF_SAME },
+    { "transformer.h.%.mixture_gate_up.*", "model.layers.%.post_attention_layernorm.W_up.*",
+      HF_SAME },
+    { "transformer.h.%.attn.q_up.*", "model.layers.%.self_attn.q_b_proj.*",
+      HF_LATENT_GATED_QUERIES },
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.q_b_proj.*", HF_LATENT_GATES },
+    INDEXER(HF_SAME),
+    { 0 },
+};
+
 const HfName hf_glm_moe_dsa_names[] = { INDEXER(HF_INDEX), { 0 } };
 
 const HfName hf_hy_v3_names[] = {
@@ -694,6 +711,29 @@ const HfName hf_kimi_names[] = {
     { "transformer.h.%.mlp.shared.W_2.*",
       "model.layers.%.block_sparse_moe.shared_experts.down_proj.*", HF_SAME },
     EXPERTS_BY_NUMBER,
+    { 0 },
+};
+
+const HfName hf_bailing_hybrid_names[] = {
+    { "transformer.wte.*", "model.word_embeddings.*", HF_SAME },
+    LATENT_ATTENTION_OF("attention"),
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.attention.g_proj.*", HF_SAME },
+    { "transformer.h.%.attn.c_proj.*", "model.layers.%.attention.dense.*", HF_SAME },
+    { "transformer.h.%.linear_attn.q_attn.*", "model.layers.%.attention.q_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.k_attn.*", "model.layers.%.attention.k_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.v_attn.*", "model.layers.%.attention.v_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.q_conv.*", "model.layers.%.attention.q_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.k_conv.*", "model.layers.%.attention.k_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.v_conv.*", "model.layers.%.attention.v_conv1d.*", HF_CONV },
+    { "transformer.h.%.linear_attn.a_attn.*", "model.layers.%.attention.f_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.b_attn.*", "model.layers.%.attention.b_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.g_attn.*", "model.layers.%.attention.g_proj.*", HF_SAME },
+    { "transformer.h.%.linear_attn.c_proj.*", "model.layers.%.attention.dense.*", HF_SAME },
+    { "transformer.h.%.delta_gates.speed", "model.layers.%.attention.A_log", HF_SAME },
+    { "transformer.h.%.delta_gates.bias", "model.layers.%.attention.dt_bias", HF_SAME },
+    { "transformer.h.%.delta_norm.*", "model.layers.%.attention.o_norm.*", HF_SAME },
+    { "transformer.h.%.mlp.router.balance", "model.layers.%.mlp.gate.expert_bias", HF_SAME },
+    SIGMOID_ROUTER,
     { 0 },
 };
 

@@ -25,6 +25,8 @@ typedef enum HfLayout {
     HF_LATENT_ROPE,
     HF_LATENT_KEYS, /* rows of one tensor: for each head what does not turn of its key, its value */
     HF_LATENT_VALUES,
+    HF_LATENT_GATED_QUERIES, /* rows of one tensor: for each head its query, gates of its values */
+    HF_LATENT_GATES,
     HF_LATENT_QUERIES, /* what turns of a head comes last */
     HF_TURNING_ROWS, /* heads, of queries, keys, windows or indexers, what turns of each comes last,
                         side by side */
@@ -77,6 +79,7 @@ typedef enum HfLayout {
     HF_OF_HEADS,      /* as [1 1 n 1] */
     HF_HEAD_ROWS,     /* likewise, as a row for each head */
     HF_HEAD_TENSORS,  /* a vector as a tensor for each head */
+    HF_OF_MIXTURES,   /* the same, in layers that have one */
     HF_OF_TWO_NORMS,  /* the same, where RESIDUAL_TWO_NORMS is */
     HF_GROUP_QUERIES, /* rows of one tensor: for each key head its queries, the key, the value */
     HF_GROUP_KEYS,
@@ -114,5 +117,5 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_longcat_names[], hf_minimax_names[], hf_diffllama_names[], hf_laguna_names[],
     hf_gemma3n_names[], hf_recurrent_gemma_names[], hf_mistral4_names[], hf_openai_gpt_names[],
     hf_aria_names[], hf_deepseek_v4_names[], hf_modernbert_names[], hf_ernie_vl_names[],
-    hf_molmo2_names[], hf_xglm_names[], hf_ctrl_names[];
+    hf_molmo2_names[], hf_xglm_names[], hf_ctrl_names[], hf_bailing_hybrid_names[], hf_axk2_names[];
 #endif

@@ -207,8 +207,9 @@ static void place_latent(HfSource *s, const HfFamily *f, const Decoder *d, HfLay
 {
     const Latent *l = d->latent;
     const int64_t own = d->head_width - l->turning, both = own + l->value_width;
-    const bool is_queries = layout == HF_LATENT_QUERIES, is_rope = layout == HF_LATENT_ROPE,
-               is_values = layout == HF_LATENT_VALUES;
+    const bool is_gated = layout == HF_LATENT_GATED_QUERIES, is_gates = layout == HF_LATENT_GATES,
+               is_queries = layout == HF_LATENT_QUERIES || is_gated,
+               is_rope = layout == HF_LATENT_ROPE, is_values = layout == HF_LATENT_VALUES;
     if (layout == HF_LATENT_VECTOR || is_rope) {
         s->size[0] = l->key_rank + l->turning;
         s->base = is_rope ? l->key_rank * width : 0;
@@ -224,8 +225,16 @@ static void place_latent(HfSource *s, const HfFamily *f, const Decoder *d, HfLay
         s->turning = l->turning;
         s->turns_first = s->interleaved = true;
     }
+    const int64_t of_head = d->head_width + l->value_width;
+    if (is_gated || is_gates) s->size[0] = d->n_head_q * of_head;
+    if (is_gates) {
+        s->base = d->head_width * width;
+        s->head = s->turning = l->value_width;
+        s->head_stride = of_head;
+    }
     if (!is_queries && !is_rope) return;
     s->head = s->head_stride = is_queries ? d->head_width : l->turning;
+    if (is_gated) s->head_stride = of_head;
     s->turning = l->turning;
     s->turns_last = is_queries;
     s->interleaved = f->interleaved;
@@ -406,6 +415,8 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
             if (!fits(n->ours, param, &layer, &number, &rest)) continue;
             const bool of_two = n->layout == HF_OF_TWO_NORMS;
             if (of_two && d->residual != RESIDUAL_TWO_NORMS) continue;
+            const bool of_mixture = n->layout == HF_OF_MIXTURES;
+            if (of_mixture && !d->layer[layer].is_sparse) continue;
             *out = (HfSource){ .n_tensors = tensors_of(d, n->layout, size) };
             if (n->layout == HF_ALL_EXPERTS) out->n_zeros = d->moe->zero_experts;
             const int64_t n_names = out->n_tensors + out->n_zeros;
@@ -414,7 +425,7 @@ Error *hf_source(Arena *a, const HfFamily *f, const Decoder *d, const char *para
                 out->tensor[e] =
                     filled(a, n->theirs, layer, hf_blocks_per_layer(f), number + e, rest);
             if (n->layout == HF_CUT) out->rest = rest_of(a, out->tensor[0]);
-            place(out, d, of_two || out->rest ? HF_SAME : n->layout, n_dims, size);
+            place(out, d, of_two || of_mixture || out->rest ? HF_SAME : n->layout, n_dims, size);
             if (n->layout >= HF_LINEAR_QUERIES && n->layout <= HF_ALL_VALUES)
                 place_linear(out, d->linear, n->layout, strstr(n->ours, "_conv."));
             else if (n->layout >= HF_CONV_FRONT && n->layout <= HF_CONV)

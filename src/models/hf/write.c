@@ -55,6 +55,7 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     if (d->moe && d->attention_sinks) closest = hf_family_find("gpt_oss");
     if (d->latent) closest = hf_family_find(d->moe ? "deepseek_v3" : "youtu");
     if (d->sparse) closest = hf_family_find("deepseek_v32");
+    if (d->norm_gate_rank) closest = hf_family_find("axk2");
     if (d->softplus_gates) closest = hf_family_find("laguna");
     if (d->joint || d->hyper) closest = hf_family_find("deepseek_v4");
     if (d->differential) closest = hf_family_find("diffllama");
@@ -64,6 +65,8 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     if (d->linear) closest = hf_family_find(d->moe ? "qwen3_next" : "qwen3_5_text");
     if (d->linear && d->linear->front_norm) closest = hf_family_find("olmo_hybrid");
     if (d->linear && d->linear->row_decays) closest = hf_family_find("kimi_linear");
+    if (d->linear && d->linear->row_decays && d->attention_gate)
+        closest = hf_family_find("bailing_hybrid");
     if (d->linear && d->linear->fixed_decays) closest = hf_family_find("minimax");
     if (d->linear && d->linear->is_state_space)
         closest = hf_family_find(d->layer[0].no_ffn ? "nemotron_h" : "granitemoehybrid");
