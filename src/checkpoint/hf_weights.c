@@ -119,29 +119,34 @@ static void find_experts(HfFolder *f, const CheckpointEntry *entry, HfSource *s)
     hf_source_stacked(f->arena, s, entry->size, turned, s);
 }
 
-/* The rows of up to three tensors one after the other; NULL: they are not of one type and width. */
+/* Whether the rows of both make one tensor. */
+static bool rows_alike(const Tensor *x, const Tensor *y)
+{
+    bool same = x->dtype == y->dtype && dtype_size(x->dtype) > 1 && x->n_dims == y->n_dims;
+    for (int d = 1; same && d < x->n_dims; d++) same = x->size[d] == y->size[d];
+    return same;
+}
+
+/* The rows of n tensors one after the other; NULL: they are not alike, or one is missing. */
 static const Tensor *join(HfFolder *f, const char *const *name, int n)
 {
-    HfFound part[3];
+    const Tensor **part = NEW_N(f->arena, const Tensor *, n);
     Tensor *t = NEW(f->arena, Tensor);
     int64_t rows = 0;
     for (int k = 0; k < n; k++) {
-        if (!hf_folder_has(f, name[k], &part[k])) return NULL;
-        const Tensor *p = part[k].tensor, *first = part[0].tensor;
-        bool fits = p->dtype == first->dtype && dtype_size(p->dtype) > 1 && p->n_dims > 1 &&
-                    p->n_dims == first->n_dims;
-        for (int d = 1; fits && d < p->n_dims; d++) fits = p->size[d] == first->size[d];
-        if (!fits) return NULL;
-        rows += p->size[0];
+        HfFound found;
+        if (!hf_folder_has(f, name[k], &found)) return NULL;
+        part[k] = found.tensor;
+        if (part[k]->n_dims < 2 || !rows_alike(part[k], part[0])) return NULL;
+        rows += part[k]->size[0];
     }
-    *t = *part[0].tensor;
+    *t = *part[0];
     t->size[0] = rows;
     char *to = arena_alloc(f->arena, tensor_bytes(t));
     t->data = to;
     for (int k = 0; k < n; k++) {
-        const size_t bytes = tensor_bytes(part[k].tensor);
-        memcpy(to, part[k].tensor->data, bytes);
-        to += bytes;
+        memcpy(to, part[k]->data, tensor_bytes(part[k]));
+        to += tensor_bytes(part[k]);
     }
     return t;
 }
