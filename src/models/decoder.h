@@ -223,9 +223,11 @@ typedef struct Streams {
 /* There are several streams, and each layer reads a sum of them and adds to all, by weights of the
  * token (models/decoder_hyper.c). */
 typedef struct HyperConnections {
-    int64_t n, iterations; /* streams, at least 2; of what makes sums of their mix 1, at least 1 */
+    int64_t n, iterations; /* streams, at least 2; of what makes sums of their mix 1; 0: they are
+                              not mixed */
     double eps;            /* added to weights, and to what they are divided by */
     const Norm *norm;      /* of all streams together, without weights; there always */
+    double write_scale;    /* that weights of writing are below; 0: 2 */
 } HyperConnections;
 
 /* The head reads a norm of an activation of a product of the stream, which stays as wide, behind

@@ -204,7 +204,7 @@ static Value *gated(Build *b, Value *o, Value *x)
     return reshape(g, "bsno->bs(no)", NULL, flat);
 }
 
-Value *decoder_sink(Build *b, const DecoderLayer *layer, Value *o)
+static Value *sink(Build *b, const DecoderLayer *layer, Value *o)
 {
     const Dim heads = { .size = decoder_query_heads_of(b->d, layer), .axis = "heads" };
     const Init zeros = { .kind = INIT_ZEROS };
@@ -214,12 +214,17 @@ Value *decoder_sink(Build *b, const DecoderLayer *layer, Value *o)
     return attention_sink(b->g, o, sinks);
 }
 
+Value *decoder_with_sinks(Build *b, const DecoderLayer *layer, Value *o)
+{
+    return b->d->attention_sinks && !layer->no_sinks ? sink(b, layer, o) : o;
+}
+
 /* Of the keys that an indexer has selected. */
 static Value *attended_to(Build *b, const DecoderLayer *layer, Value *q, Value *k, Value *v,
                           Value *selected, const Attention *attrs)
 {
     const SelectedAttention own = { attrs->scale, attrs->dropout, attrs->salt };
-    Value *o = selected_attention(b->g, q, k, v, selected, &own);
+    Value *o = decoder_with_sinks(b, layer, selected_attention(b->g, q, k, v, selected, &own));
     decoder_train_index(b, layer, o, q, k, own.scale);
     return o;
 }
@@ -231,8 +236,7 @@ static Value *attended(Build *b, const DecoderLayer *layer, Value *q, Value *k, 
 {
     Graph *g = b->g;
     if (selected) return attended_to(b, layer, q, k, v, selected, attrs);
-    Value *o = attention(g, q, k, v, b->documents, attrs);
-    return b->d->attention_sinks && !layer->no_sinks ? decoder_sink(b, layer, o) : o;
+    return decoder_with_sinks(b, layer, attention(g, q, k, v, b->documents, attrs));
 }
 
 static Value *value_norm(Build *b, Value *v)

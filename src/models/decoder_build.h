@@ -79,8 +79,9 @@ Value *attention_layer(Build *b, const DecoderLayer *layer, Value *x);
 Value *decoder_turned(Build *b, const DecoderLayer *layer, Value *x, bool is_query);
 /* decoder_attention.c: the table by which heads of that width turn; `grows`: queries grow. */
 Value *decoder_rotary_table(Build *b, const RopeScaling *s, int64_t width, bool grows);
-/* decoder_attention.c: what attention gives, o, with the place beside all keys that heads have. */
-Value *decoder_sink(Build *b, const DecoderLayer *layer, Value *o);
+/* decoder_attention.c: what attention gives, o, with the place beside all keys that heads may have.
+ */
+Value *decoder_with_sinks(Build *b, const DecoderLayer *layer, Value *o);
 /* decoder_joint.c: what heads of joint attention give, [b s g r d], turned back; and what the last
  * product reads of what all heads give, o [b s (h d)]: that itself, or products of groups. */
 Value *joint_attention(Build *b, const DecoderLayer *layer, const Attention *attrs, Value *x);

@@ -121,8 +121,9 @@ static const Field stream_fields[] = {
 };
 static const Field hyper_fields[] = {
     FIELD_INT(HyperSettings, streams, "4", 2, 16, "number of streams"),
-    FIELD_INT(HyperSettings, iterations, "20", 1, 1000, "how often columns of the matrix that mixes them are divided by their sums, and rows but once"),
-    FIELD_FLOAT(HyperSettings, eps, "1e-6", 0, 1, "added to weights, and to these sums", .flags = FIELD_OPEN_MIN),
+    FIELD_INT(HyperSettings, iterations, "20", 0, 1000, "how often columns of the matrix that mixes them are divided by their sums, and rows but once; 0: they are not mixed"),
+    FIELD_FLOAT(HyperSettings, eps, "1e-6", 0, 1, "added to weights of reading, and to these sums, or, where streams are not mixed, to weights of writing", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(HyperSettings, write_scale, "2.0", 0, INFINITY, "multiplies the sigmoids that are the weights of writing", .flags = FIELD_OPEN_MIN),
     { 0 },
 };
 static const Field transform_fields[] = {
@@ -155,6 +156,7 @@ static const Field mixture_fields[] = {
     FIELD_BOOL(Moe, beside_ffn, "false", "sparse blocks have the feed-forward layer, too; the mixture reads the stream behind a norm of its own, and what each of the two gives goes through one"),
     FIELD_BOOL(Moe, router_norm, "false", "with beside_ffn: the router reads the stream behind a further norm, divided by the root of the width"),
     FIELD_BOOL(Moe, norm_behind, "false", "what the mixture gives, that of a shared expert included, goes through a norm; without norm_behind of the model, with which all blocks have one"),
+    FIELD_FLOAT(Moe, experts_bound, "0.0", 0, INFINITY, "as gate_bound of the model, of experts alone, and not of one that every token goes through; 0: as that"),
     FIELD_FLOAT(Moe, aux_loss, "0.0", 0, INFINITY, "weight of the penalty for uneven load"),
     FIELD_FLOAT(Moe, balance_rate, "0.0", 0, INFINITY, "routers have biases, for the choice alone, that change by so much with each step: up for experts that were chosen too seldom; 0: they have none"),
     FIELD_BOOL(Moe, by_logits, "false", "biases of routers are added to logits, not to scores"),
@@ -401,7 +403,8 @@ static const HyperConnections *hyper_of(Arena *a, const DecoderSettings *s)
     const HyperSettings *given = s->hyper_connections;
     if (!given) return NULL;
     const HyperConnections made = { given->streams, given->iterations, given->eps,
-                                    without_weight(a, norm_of(a, s, s->n_embd, true)) };
+                                    without_weight(a, norm_of(a, s, s->n_embd, true)),
+                                    given->write_scale };
     return arena_copy(a, &made, sizeof made);
 }
 

@@ -216,6 +216,10 @@ static const char *hyper(Arena *a, const HyperConnections *x, const HyperConnect
         e = number(a, "iterations of hyper-connections", (double)x->iterations,
                    (double)y->iterations);
     if (!e) e = number(a, "eps of hyper-connections", x->eps, y->eps);
+    if (!e)
+        e = number(a, "scale of what layers give to streams",
+                   x->write_scale != 0 ? x->write_scale : 2,
+                   y->write_scale != 0 ? y->write_scale : 2);
     return e ? e : norms(a, "norm of hyper-connections", x->norm, y->norm);
 }
 
@@ -286,6 +290,7 @@ static const char *mixtures(Arena *a, const Moe *x, const Moe *y)
     if (!e) e = number(a, "experts of a token", (double)x->top_k, (double)y->top_k);
     if (!e) e = number(a, "width of an expert", (double)x->hidden, (double)y->hidden);
     if (!e) e = number(a, "width of what experts read", (double)x->latent, (double)y->latent);
+    if (!e) e = number(a, "bound of experts alone", x->experts_bound, y->experts_bound);
     if (!e) e = number(a, "router score", x->score, y->score);
     if (!e) e = number(a, "bound of router logits", x->logit_cap, y->logit_cap);
     if (!e) e = number(a, "distance of experts that count", x->near, y->near);

@@ -3,7 +3,7 @@
  *
  * These weights are products of all streams of the token, [b s (k d)], behind a norm without
  * weights. The streams themselves are mixed by a matrix whose rows and columns have sums of 1, so
- * that no mix of any number of blocks makes them larger (ops/hyper.h). */
+ * that no mix of any number of blocks makes them larger (ops/hyper.h), or stay as they are. */
 #include "models/decoder_build.h"
 #include "ops/hyper.h"
 #include "ops/repeat_heads.h"
@@ -15,13 +15,14 @@ static Value *by_stream(Build *b, Value *x)
     return reshape(b->g, "bs(kd)->bskd", width, x);
 }
 
-/* "<name>.weight" [numbers (k d)], ".base" [numbers] and ".scale" [3], or [1]. */
+/* "<name>.weight" [numbers (k d)], ".base" [numbers] and ".scale" [hyper_scales]. */
 static Value *weights_of(Build *b, const char *name, Value *x, bool reads_alone)
 {
     const HyperConnections *h = b->d->hyper;
-    const HyperWeights attrs = { h->n, h->iterations, h->eps, reads_alone };
+    const double below = h->write_scale != 0 ? h->write_scale : 2;
+    const HyperWeights attrs = { h->n, h->iterations, h->eps, below, reads_alone };
     const Linear all = { hyper_width(&attrs), NULL, NULL, false, ROLE_LINEAR };
-    const Dim numbers = { .size = all.width }, scales = { .size = reads_alone ? 1 : 3 };
+    const Dim numbers = { .size = all.width }, scales = { .size = hyper_scales(&attrs) };
     const Init zeros = { .kind = INIT_ZEROS }, ones = { .kind = INIT_ONES };
     Graph *g = b->g;
     Value *y = linear(g, name, norm_by(g, (NormParams){ 0 }, x, h->norm), &all);

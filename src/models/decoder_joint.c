@@ -114,11 +114,6 @@ static Value *repeated(Build *b, Value *x, int64_t n)
     return n > 1 ? repeat_heads(b->g, x, n) : x;
 }
 
-static Value *with_sinks(Build *b, const DecoderLayer *layer, Value *o)
-{
-    return b->d->attention_sinks && !layer->no_sinks ? decoder_sink(b, layer, o) : o;
-}
-
 /* Attention to windows as well. */
 static Value *with_windows(Build *b, const DecoderLayer *layer, const Attention *attrs, Value *x,
                            Value *vector, Value *q, Value *o)
@@ -131,7 +126,7 @@ static Value *with_windows(Build *b, const DecoderLayer *layer, const Attention 
                                  : ended_windows(g, x, made, layer->compress);
     Value *k = repeated(b, made, n);
     o = attention_join(g, o, selected_attention(g, q, k, k, seen, &own));
-    o = with_sinks(b, layer, o);
+    o = decoder_with_sinks(b, layer, o);
     if (layer->selects) decoder_train_index(b, layer, o, q, k, own.scale);
     return o;
 }
@@ -147,7 +142,8 @@ Value *joint_attention(Build *b, const DecoderLayer *layer, const Attention *att
     k = decoder_turned(b, layer, reshape(g, "bs(gd)->bsgd", "g=1", k), false);
     k = repeated(b, decoder_cached(b, "k_cache", k), n);
     Value *o = attention(g, q, k, k, b->documents, attrs);
-    o = layer->compress ? with_windows(b, layer, attrs, x, vector, q, o) : with_sinks(b, layer, o);
+    o = layer->compress ? with_windows(b, layer, attrs, x, vector, q, o)
+                        : decoder_with_sinks(b, layer, o);
     return turned_back(b, layer, o);
 }
 

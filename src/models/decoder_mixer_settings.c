@@ -130,9 +130,7 @@ static Error *check_sparse(const DecoderSettings *s)
     const struct {
         const char *key;
         bool given;
-    } other[] = { { "attention_cap", s->attention_cap > 0 },
-                  { "alibi", s->alibi > 0 },
-                  { "attention_sinks", s->attention_sinks } };
+    } other[] = { { "attention_cap", s->attention_cap > 0 }, { "alibi", s->alibi > 0 } };
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (other[i].given)
             return error_new("sparse_attention: attention to selected tokens has plain scores; %s "

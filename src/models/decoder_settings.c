@@ -417,6 +417,9 @@ static Error *check_activation(const DecoderSettings *s)
         return error_new("activation: clamped_swiglu is of gated layers; gated is false");
     if (s->gate_bound > 0 && (s->activation != ACTIVATE_SILU || !s->gated))
         return error_new("gate_bound: it is of gated layers with activation: silu");
+    if (s->mixture && s->mixture->experts_bound > 0 &&
+        (s->activation != ACTIVATE_SILU || !s->gated))
+        return error_new("mixture: experts_bound: it is of gated experts with activation: silu");
     if (s->activation == ACTIVATE_XIELU && (s->gated || s->mixture))
         return error_new(
             "activation: xielu is of layers without a gate; it needs gated: false, and "

@@ -40,7 +40,7 @@ typedef struct StreamSettings {
 
 typedef struct HyperSettings {
     int64_t streams, iterations;
-    double eps;
+    double eps, write_scale;
 } HyperSettings;
 
 typedef struct TransformSettings {

@@ -76,8 +76,8 @@ static Value *run_experts(Graph *g, Value *x, const Moe *m, const MoeRows *rows)
     }
     Value *a = expert_linear(g, "W", in, m, m->hidden, &at, n),
           *b = expert_linear(g, "V", in, m, m->hidden, &at, n);
-    Value *y =
-        expert_linear(g, "W_2", gate(g, a, b, m->activation, m->gate_bound), m, width, &at, n);
+    const double bound = m->experts_bound > 0 ? m->experts_bound : m->gate_bound;
+    Value *y = expert_linear(g, "W_2", gate(g, a, b, m->activation, bound), m, width, &at, n);
     return moe_return(g, y, &at);
 }
 

@@ -37,10 +37,11 @@ typedef struct Moe {
     bool by_logits;          /* they are added to logits, not to scores */
     double balance_rate; /* by which they change in a step; there are some where it is above 0 */
     Activation activation;
-    double gate_bound; /* as in models/layers.h */
-    bool is_plain;     /* experts, the shared one too, have no gate */
-    bool beside_ffn;   /* sparse blocks have a feed-forward layer, too; the mixture reads the stream
-                          behind a norm of its own, and so do both's results reach it */
+    double gate_bound;    /* as in models/layers.h */
+    double experts_bound; /* likewise, of all but the shared expert; 0: as gate_bound */
+    bool is_plain;        /* experts, the shared one too, have no gate */
+    bool beside_ffn;  /* sparse blocks have a feed-forward layer, too; the mixture reads the stream
+                         behind a norm of its own, and so do both's results reach it */
     bool router_norm; /* then the router reads the stream behind another one, divided by the root of
                          the width */
     bool norm_behind; /* what it gives, that of a shared expert included, goes through a norm,

@@ -12,8 +12,10 @@ static const OpDef op_hyper_weights_grad, op_hyper_read, op_hyper_read_grad, op_
 
 static const Field attrs[] = {
     FIELD_INT(HyperWeights, streams, NULL, 0, 0, "streams of a token"),
-    FIELD_INT(HyperWeights, iterations, NULL, 0, 0, "of the sums of the mix that are made 1"),
+    FIELD_INT(HyperWeights, iterations, NULL, 0, 0,
+              "of the sums of the mix that are made 1; 0: there is no mix"),
     FIELD_FLOAT(HyperWeights, eps, NULL, 0, 0, "added to weights and divisors"),
+    FIELD_FLOAT(HyperWeights, write_scale, NULL, 0, 0, "that weights of writing are below"),
     FIELD_BOOL(HyperWeights, reads_alone, NULL, "there are weights of reading alone"),
     { 0 },
 };
@@ -127,6 +129,12 @@ typedef struct Streams {
     const double *x, *w;
 } Streams;
 
+/* Whether the weights mix streams. */
+static bool mixes(const Streams *s)
+{
+    return s->m > 2 * s->k;
+}
+
 static Streams streams_of(const Tensor *x, const Tensor *w)
 {
     const int64_t k = x->size[x->n_dims - 2], d = x->size[x->n_dims - 1];
@@ -171,7 +179,8 @@ static int write_reference(const Launch *l)
         for (int64_t j = 0; j < s.k; j++)
             for (int64_t e = 0; e < s.d; e++) {
                 double sum = post[j] * y[row * s.d + e];
-                for (int64_t i = 0; i < s.k; i++)
+                if (!mixes(&s)) sum += s.x[(row * s.k + j) * s.d + e];
+                for (int64_t i = 0; i < s.k && mixes(&s); i++)
                     sum += mix[i * s.k + j] * s.x[(row * s.k + i) * s.d + e];
                 to[(row * s.k + j) * s.d + e] = sum;
             }
@@ -193,7 +202,8 @@ static int write_grad_reference(const Launch *l)
                 const double of = dto[(row * s.k + j) * s.d + e];
                 dy[row * s.d + e] += post[j] * of;
                 dpost[j] += y[row * s.d + e] * of;
-                for (int64_t i = 0; i < s.k; i++) {
+                if (!mixes(&s)) dx[(row * s.k + j) * s.d + e] = of;
+                for (int64_t i = 0; i < s.k && mixes(&s); i++) {
                     const int64_t at = (row * s.k + i) * s.d + e;
                     dx[at] += mix[i * s.k + j] * of;
                     dmix[i * s.k + j] += s.x[at] * of;

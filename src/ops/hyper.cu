@@ -78,6 +78,12 @@ __device__ static Streams streams_of(const CallTensor &x, const CallTensor &w)
     return { x.count / (k * d), k, d, w.size[w.n_dims - 1] };
 }
 
+/* Whether the weights mix streams. */
+__device__ static bool mixes(const Streams &s)
+{
+    return s.m > 2 * s.k;
+}
+
 KERNEL(hyper_read_kernel, 256)
 {
     const Streams s = streams_of(c.in[0], c.in[1]);
@@ -131,7 +137,8 @@ KERNEL(hyper_write_kernel, 256)
         for (int64_t i = threadIdx.x; i < s.k * s.d; i += blockDim.x) {
             const int64_t j = i / s.d, e = i % s.d;
             float sum = get(w, own + j) * get(y, row * s.d + e);
-            for (int64_t t = 0; t < s.k; t++)
+            if (!mixes(s)) sum += get(x, row * s.k * s.d + i);
+            for (int64_t t = 0; t < s.k && mixes(s); t++)
                 sum += get(w, mix + t * s.k + j) * get(x, (row * s.k + t) * s.d + e);
             put(c.out[0], row * s.k * s.d + i, sum);
         }
@@ -147,8 +154,8 @@ KERNEL(hyper_write_grad_kernel, 256)
         const int64_t own = row * s.m + s.k, mix = own + s.k, first = row * s.k;
         for (int64_t i = threadIdx.x; i < s.k * s.d; i += blockDim.x) {
             const int64_t t = i / s.d, e = i % s.d;
-            float sum = 0;
-            for (int64_t j = 0; j < s.k; j++)
+            float sum = mixes(s) ? 0 : get(dto, first * s.d + i);
+            for (int64_t j = 0; j < s.k && mixes(s); j++)
                 sum += get(w, mix + t * s.k + j) * get(dto, (first + j) * s.d + e);
             put(c.out[0], first * s.d + i, sum);
         }
@@ -160,7 +167,7 @@ KERNEL(hyper_write_grad_kernel, 256)
         for (int64_t i = 0; i < s.k; i++) {
             put_once(c.out[2], row * s.m + i, 0);
             put_once(c.out[2], own + i, dot(y, row, dto, first + i, s.d));
-            for (int64_t j = 0; j < s.k; j++)
+            for (int64_t j = 0; j < s.k && mixes(s); j++)
                 put_once(c.out[2], mix + i * s.k + j, dot(x, first + i, dto, first + j, s.d));
         }
     }

@@ -202,10 +202,12 @@ static void write_task(void *arg, int64_t task, int thread)
     for (int64_t row = r.from; row < r.to; row++)
         for (int64_t j = 0; j < s->k; j++) {
             const int64_t own = row * s->m + s->k, mix = own + s->k;
+            const bool mixes = s->m > 2 * s->k;
             for (int64_t e = 0; e < s->d; e += LANES) {
                 const int64_t n = at_most(s->d - e);
                 Vec sum = weight_at(w, own + j) * elements(y, row * s->d + e, n);
-                for (int64_t i = 0; i < s->k; i++)
+                if (!mixes) sum += elements(x, (row * s->k + j) * s->d + e, n);
+                for (int64_t i = 0; i < s->k && mixes; i++)
                     sum = vec_fma(weight_at(w, mix + i * s->k + j),
                                   elements(x, (row * s->k + i) * s->d + e, n), sum);
                 vec_put(to->dtype, to->data, (row * s->k + j) * s->d + e, n, sum);
@@ -237,6 +239,14 @@ INLINE void weighted(const Tensor *to, int64_t row, const Tensor *x, int64_t fir
     }
 }
 
+INLINE void copied(const Tensor *to, const Tensor *x, int64_t row, int64_t d)
+{
+    for (int64_t e = 0; e < d; e += LANES) {
+        const int64_t n = at_most(d - e), at = row * d + e;
+        vec_put(to->dtype, to->data, at, n, elements(x, at, n));
+    }
+}
+
 static void write_grad_task(void *arg, int64_t task, int thread)
 {
     (void)thread;
@@ -245,14 +255,18 @@ static void write_grad_task(void *arg, int64_t task, int thread)
     const Tensor *dx = &s->l->out[0], *dy = &s->l->out[1], *dw = &s->l->out[2];
     const Range r = chunk(s->n, ROWS, task);
     const int64_t k = s->k, d = s->d;
+    const bool mixes = s->m > 2 * k;
     for (int64_t row = r.from; row < r.to; row++) {
         const int64_t own = row * s->m + k, mix = own + k, first = row * k;
         weighted(dy, row, dto, first, w, own, 1, k, d);
         for (int64_t i = 0; i < k; i++) {
-            weighted(dx, first + i, dto, first, w, mix + i * k, 1, k, d);
+            if (mixes)
+                weighted(dx, first + i, dto, first, w, mix + i * k, 1, k, d);
+            else
+                copied(dx, dto, first + i, d);
             put_number(dw, row * s->m + i, 0);
             put_number(dw, own + i, dot(y, row, dto, first + i, d));
-            for (int64_t j = 0; j < k; j++)
+            for (int64_t j = 0; j < k && mixes; j++)
                 put_number(dw, mix + i * k + j, dot(x, first + i, dto, first + j, d));
         }
     }

@@ -15,7 +15,7 @@
 /* Divisors that a token keeps on the way: those of each step, rows or columns. */
 HYPER_INLINE int64_t hyper_divisors(const HyperWeights *a)
 {
-    return a->reads_alone ? 0 : (2 * a->iterations - 1) * a->streams;
+    return a->reads_alone || !a->iterations ? 0 : (2 * a->iterations - 1) * a->streams;
 }
 
 /* Of element i of a token's numbers: 0 where it is of reading, 1 of writing, 2 of the mix. */
@@ -27,6 +27,12 @@ HYPER_INLINE int hyper_part(const HyperWeights *a, int64_t i)
 HYPER_INLINE double hyper_sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
+}
+
+/* Added to weights of writing. */
+HYPER_INLINE double hyper_write_eps(const HyperWeights *a)
+{
+    return a->iterations ? 0 : a->eps;
 }
 
 /* c [k k] has its rows or columns divided by their sums and eps, which go to `by` [k]. */
@@ -60,7 +66,9 @@ HYPER_INLINE void hyper_forward(const HyperWeights *a, double *y, double *by)
     const int64_t k = a->streams;
     for (int64_t i = 0; i < k; i++) y[i] = hyper_sigmoid(y[i]) + a->eps;
     if (a->reads_alone) return;
-    for (int64_t i = k; i < 2 * k; i++) y[i] = 2 * hyper_sigmoid(y[i]);
+    for (int64_t i = k; i < 2 * k; i++)
+        y[i] = a->write_scale * hyper_sigmoid(y[i]) + hyper_write_eps(a);
+    if (!a->iterations) return;
     double *c = y + 2 * k;
     for (int64_t i = 0; i < k; i++) {
         double top = c[i * k], sum = 0;
@@ -79,7 +87,11 @@ HYPER_INLINE void hyper_backward(const HyperWeights *a, double *y, double *dy, c
     const int64_t k = a->streams;
     for (int64_t i = 0; i < k; i++) dy[i] *= (y[i] - a->eps) * (1 - (y[i] - a->eps));
     if (a->reads_alone) return;
-    for (int64_t i = k; i < 2 * k; i++) dy[i] *= y[i] * (1 - y[i] / 2);
+    for (int64_t i = k; i < 2 * k; i++) {
+        const double s = y[i] - hyper_write_eps(a);
+        dy[i] *= s * (1 - s / a->write_scale);
+    }
+    if (!a->iterations) return;
     double *c = y + 2 * k, *dc = dy + 2 * k;
     for (int64_t step = 2 * a->iterations - 2; step >= 0; step--)
         hyper_undivide(c, dc, k, step % 2 == 0, by + step * k);

@@ -50,6 +50,7 @@ DEEPSEEK_V4 = dict(vocab_size=VOCABULARY, hidden_size=64, moe_intermediate_size=
 INDEXER = dict(q_lora_rank=20, index_n_heads=16, index_head_dim=12, index_topk=24)
 # keys are wide here: where the product of a query and a key is nearly 0, the norm behind makes its rounding large, in transformers as well
 LINEAR = LLAMA | dict(head_dim=16, num_hidden_layers=4, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=16, linear_value_head_dim=20)
+HY_V4 = LATENT | INDEXER | {k: v for k, v in ROUTED.items() if "group" not in k}
 KIMI = LATENT | dict(num_hidden_layers=4, layer_types=["linear_attention"] * 2 + ["full_attention", "linear_attention"], linear_num_heads=3, linear_head_dim=16,
                      num_local_experts=5, n_shared_experts=1, num_experts_per_tok=2, moe_intermediate_size=24)
 BAILING_HYBRID = {k: v for k, v in LATENT.items() if k != "head_dim"} | dict(
@@ -171,6 +172,10 @@ FAMILIES = {
     "deepseek_v32": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(first_k_dense_replace=1)),
     "deepseek_v32_yarn": ("DeepseekV32", LATENT | ROUTED | INDEXER | dict(mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True, norm_topk_prob=False) | rope(
         "yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
+    "hy_v4": ("HYV4", HY_V4),
+    "hy_v4_yarn": ("HYV4", HY_V4 | dict(
+        num_hidden_layers=6, hc_mult=3, hc_magnitude=1.5, hc_eps=1e-2, swiglu_limit=0.5, attention_bias=True, norm_topk_prob=False, v_head_dim=12, n_shared_experts=1,
+        mlp_layer_types=["sparse", "dense"] * 3, indexer_types=["full", "shared"] * 3) | rope("yarn", factor=4.0, original_max_position_embeddings=64, mscale=1.0, mscale_all_dim=1.0)),
     "axk2": ("AXK2", LATENT | ROUTED | INDEXER | dict(gated_norm_rank=6, n_group=None, topk_group=None)),
     "axk2_yarn": ("AXK2", LATENT | ROUTED | INDEXER | dict(
         gated_norm_rank=16, n_group=2, topk_group=2, mlp_layer_types=["sparse", "dense", "sparse"], attention_bias=True, norm_topk_prob=False, v_head_dim=12) | rope(
@@ -830,6 +835,8 @@ def published(weights, config):
     if config["model_type"] == "longcat_flash":  # gates of experts without weights are not read
         own = config["n_routed_experts"]
         return {k: torch.zeros_like(v) if (n := re.search(r"experts\.(\d+)\.", k)) and int(n[1]) >= own else v for k, v in weights.items()}
+    if config["model_type"] == "hy_v4":  # gates of layers have the name of those of attention
+        return {re.sub(r"(mlp\.(shared_experts\.)?)linear_gate", r"\1gate_proj", k): v for k, v in weights.items()}
     if config["model_type"] == "minimax":  # decays follow from heads and layers, and are not learned
         return {k: v for k, v in weights.items() if not k.endswith(("slope_rate", "_decay"))}
     if config["model_type"] != "olmo_hybrid":

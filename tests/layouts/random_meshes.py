@@ -52,7 +52,7 @@ def draw_mixer(r, model):
         model |= dict(n_head_kv=model["n_head_q"], head_width=12, qk_norm="none", qkv_clip=0.0,
                       latent=dict(key_rank=16, query_rank=r.choice([0, 20]), rope_width=4, value_width=r.choice([8, 12]), key_scale=r.choice([1.0, 1.5])))
         if model["latent"]["query_rank"] and r.random() < 0.6:
-            model |= dict(sparse_attention=dict(heads=2, width=r.choice([4, 12]), top_k=r.choice([5, 40]), index_loss=r.choice([0.0, 0.5])), attention_cap=0.0, attention_sinks=False, alibi=0.0, alibi_scale=0.0)
+            model |= dict(sparse_attention=dict(heads=2, width=r.choice([4, 12]), top_k=r.choice([5, 40]), index_loss=r.choice([0.0, 0.5])), attention_cap=0.0, alibi=0.0, alibi_scale=0.0)
             layers = r.choice([layers, [{}, {"shared_index": "multi_token" not in model}]])
     elif kind == "joint":
         layers = draw_joint(r, model)
@@ -79,7 +79,7 @@ def draw_mixer(r, model):
     if r.random() < 0.15:
         model |= dict(alternating_updates=dict(streams=r.choice([2, 3, 4]), active=r.choice([0, 1]), bound=r.choice([0.0, 0.3])), multi_token=None)
     elif r.random() < 0.15 and model.get("residual", "serial") == "serial":
-        model |= dict(hyper_connections=dict(streams=r.choice([2, 3, 4]), iterations=r.choice([1, 3]), eps=r.choice([1e-6, 1e-2])), multi_token=None)
+        model |= dict(hyper_connections=dict(streams=r.choice([2, 3, 4]), iterations=r.choice([0, 1, 3]), eps=r.choice([1e-6, 1e-2]), write_scale=r.choice([2.0, 2.0, 1.5])), multi_token=None)
         return layers
     if r.random() < 0.15 and model.get("residual", "serial") == "serial":
         model["laurel_rank"] = r.choice([4, 8])

@@ -186,11 +186,16 @@ TEST(a_mixture_right_in_front_of_the_head_learns_on_ranks_what_it_learns_on_one)
 TEST(hyper_connections_learn_on_ranks_what_they_learn_on_one)
 {
     static const Norm norm = { .type = NORM_RMS, .eps = 1e-6 };
-    static const HyperConnections hyper = { .n = 3, .iterations = 4, .eps = 1e-3, .norm = &norm };
+    static const HyperConnections hyper = { .n = 3, .iterations = 4, .eps = 1e-3, .norm = &norm },
+                                  unmixed = {
+                                      .n = 3, .eps = 1e-3, .norm = &norm, .write_scale = 1.5
+                                  };
     Arena *a = arena_new();
     Decoder d = tiny_family_of(a, "Qwen2DecoderLayer");
     d.hyper = &hyper;
     d.gate_bound = 0.5;
+    check_family(&d);
+    d.hyper = &unmixed;
     check_family(&d);
     d = tiny_family_of(a, "Gemma4TextDecoderLayer");
     d.hyper = &hyper;
@@ -256,12 +261,14 @@ TEST(attention_with_sinks_learns_on_ranks_what_it_learns_on_one)
     arena_free(a);
 }
 
-/* However ranks divide tokens or heads; the second has layers that share an indexer. */
+/* However ranks divide tokens or heads; the second and third have layers that share an
+ * indexer, the third sinks beside what is selected. */
 TEST(tokens_that_indexers_select_are_the_same_on_ranks)
 {
-    static const char *const class[] = { "DeepseekV32DecoderLayer", "GlmMoeDsaDecoderLayer" };
+    static const char *const class[] = { "DeepseekV32DecoderLayer", "GlmMoeDsaDecoderLayer",
+                                         "HYV4DecoderLayer" };
     Arena *a = arena_new();
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         const Decoder d = tiny_family_of(a, class[k]);
         for (int method = CONTEXT_GATHER; method <= CONTEXT_ULYSSES; method++)
             for (int layout = CONTIGUOUS; layout <= ZIGZAG; layout++)
@@ -293,9 +300,10 @@ static Decoder with_trained_indexers(Arena *a, const char *class)
 /* Of the second, blocks whose attention an indexer learns from are stages of their own. */
 TEST(indexers_learn_on_ranks_what_they_learn_on_one)
 {
-    static const char *const class[] = { "DeepseekV32DecoderLayer", "GlmMoeDsaDecoderLayer" };
+    static const char *const class[] = { "DeepseekV32DecoderLayer", "GlmMoeDsaDecoderLayer",
+                                         "HYV4DecoderLayer" };
     Arena *a = arena_new();
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         const Decoder d = with_trained_indexers(a, class[k]);
         check_family(&d);
         for (int method = CONTEXT_GATHER; method <= CONTEXT_ULYSSES; method++)

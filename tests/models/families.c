@@ -180,6 +180,11 @@ static const char *const families[] = {
     LATENT ROUTED "\"model_type\": \"deepseek_v32\", \"q_lora_rank\": 6, \"v_head_dim\": 6, "
                   "\"first_k_dense_replace\": 1, \"index_n_heads\": 5, \"index_head_dim\": 4, "
                   "\"index_topk\": 3",
+    LATENT "\"model_type\": \"hy_v4\", \"q_lora_rank\": 6, \"v_head_dim\": 6, "
+           "\"n_routed_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
+           "\"index_n_heads\": 5, \"index_head_dim\": 4, \"index_topk\": 3, \"hc_mult\": 3, "
+           "\"hc_magnitude\": 1.5, \"swiglu_limit\": 0.5, \"indexer_types\": [\"full\", "
+           "\"shared\", \"full\", \"full\"]",
     LATENT "\"model_type\": \"axk2\", \"q_lora_rank\": 6, \"v_head_dim\": 6, "
            "\"n_routed_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 6, "
            "\"first_k_dense_replace\": 1, \"index_n_heads\": 5, \"index_head_dim\": 4, "

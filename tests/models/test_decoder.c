@@ -628,6 +628,10 @@ TEST(decoders_that_cannot_be_are_refused_by_setting)
         { "layers: [{sparse: true, by_id: true}], mixture: {n_experts: 4, top_k: 2, hidden: 8}, "
           "multi_token: {}",
           "whose experts are those of the id of one token" },
+        { "layers: [{sparse: true}], gated: false, activation: gelu, mixture: {n_experts: 4, "
+          "top_k: "
+          "1, hidden: 4, experts_bound: 1.0}",
+          "mixture: experts_bound: it is of gated experts" },
         { "hyper_connections: {}, residual: normed", "residual must be serial" },
         { "hyper_connections: {}, alternating_updates: {}",
           "alternating_updates must be left out" },
@@ -868,7 +872,6 @@ TEST(sparse_attention_needs_a_vector_of_queries_and_plain_scores)
         { odd, "seed: 1", "sparse_attention: width 5 must be an even number, rope_width 2" },
         { latent, "attention_cap: 5.0", "plain scores; attention_cap must be left out" },
         { latent, "alibi: 8.0", "plain scores; alibi must be left out" },
-        { latent, "attention_sinks: true", "plain scores; attention_sinks must be left out" },
         { latent, "layers: [{window: 4}]", "layers.0: window: with sparse_attention an indexer" },
         { latent, "layers: [{shared_index: true}, {}]",
           "layers.0: shared_index: no block before block 0 has an indexer" },

@@ -754,6 +754,28 @@ static const Pair pairs[] = {
       "rope: {}, layers: [{sparse: true}, {}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, "
       "hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, n_groups: 4, top_groups: 2, "
       "balance_rate: 0.001}" },
+    { SPREAD "\"model_type\": \"hy_v4\", \"q_lora_rank\": 5, \"index_n_heads\": 3, "
+             "\"index_head_dim\": 4, \"index_topk\": 7, \"hc_mult\": 3, \"hc_magnitude\": 1.5, "
+             "\"hc_eps\": 1e-3, \"swiglu_limit\": 0.5, \"indexer_types\": [\"full\", \"shared\", "
+             "\"full\", \"shared\"]",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-5}, attention_sinks: true, attention_gate: feature, latent: {key_rank: 6, "
+      "query_rank: 5, rope_width: 2, value_width: 3}, sparse_attention: {heads: 3, width: 4, "
+      "top_k: 7, eps: 1e-5}, rope: {}, hyper_connections: {streams: 3, iterations: 0, eps: 1e-3, "
+      "write_scale: 1.5}, layers: [{}, {sparse: true, shared_index: true}, {sparse: true}, "
+      "{sparse: true, shared_index: true}], mixture: {score: sigmoid, n_experts: 8, top_k: 2, "
+      "hidden: 6, shared_hidden: 6, factor: 1.5, experts_bound: 0.5, balance_rate: 0.001}" },
+    { SPREAD "\"model_type\": \"hy_v4\", \"q_lora_rank\": 5, \"attention_bias\": true, "
+             "\"norm_topk_prob\": false, \"mlp_layer_types\": [\"sparse\", \"dense\", \"sparse\", "
+             "\"dense\"]",
+      LATENT_SETTINGS
+      "norm: {eps: 1e-5}, attention_sinks: true, attention_gate: feature, qkv_bias: true, "
+      "out_bias: true, latent: {key_rank: 6, query_rank: 5, rope_width: 2, value_width: 3}, "
+      "sparse_attention: {heads: 16, width: 128, top_k: 2048, eps: 1e-5}, rope: {}, "
+      "hyper_connections: {iterations: 0}, layers: [{sparse: true}, {}, {sparse: true, "
+      "shared_index: true}, {shared_index: true}], mixture: {score: sigmoid, n_experts: 8, top_k: "
+      "2, hidden: 6, shared_hidden: 6, normalize: false, factor: 1.5, experts_bound: 10.0, "
+      "balance_rate: 0.001}" },
     { SPREAD "\"model_type\": \"axk2\", \"q_lora_rank\": 5, \"index_n_heads\": 3, "
              "\"index_head_dim\": 4, \"index_topk\": 7, \"gated_norm_rank\": 3, \"n_group\": null, "
              "\"topk_group\": null",

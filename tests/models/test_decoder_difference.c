@@ -61,7 +61,7 @@ of_differential[] = { REAL_OF(Differential, std, "std of what the share of secon
 of_sparse_layer[] = { FLAG_OF(DecoderLayer, is_sparse, "layer 1: mixture of experts"), FLAG_OF(DecoderLayer, by_id, "layer 1: experts by token ids"), FLAG_OF(DecoderLayer, shortcut, "layer 1: mixture that is added behind the next block"), { 0 } },
 of_moe[] = {
     WHOLE_OF(Moe, n_experts, "experts"), WHOLE_OF(Moe, top_k, "experts of a token"), WHOLE_OF(Moe, hidden, "width of an expert"), WHOLE_OF(Moe, latent, "width of what experts read"),
-    WHOLE_OF(Moe, zero_experts, "experts without weights"), REAL_OF(Moe, logit_cap, "bound of router logits"), REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
+    WHOLE_OF(Moe, zero_experts, "experts without weights"), REAL_OF(Moe, experts_bound, "bound of experts alone"), REAL_OF(Moe, logit_cap, "bound of router logits"), REAL_OF(Moe, near, "distance of experts"), REAL_OF(Moe, sum_eps, "added to that sum"), REAL_OF(Moe, factor, "router factor"), REAL_OF(Moe, capacity, "capacity"),
     REAL_OF(Moe, shared_factor, "factor of shared experts"), WHOLE_OF(Moe, n_groups, "groups of experts"), WHOLE_OF(Moe, top_groups, "groups of a token"),
     WHOLE_OF(Moe, shared_hidden, "shared experts' width"), FLAG_OF(Moe, is_plain, "gate of experts"), FLAG_OF(Moe, weigh_inputs, "what experts read"),
     FLAG_OF(Moe, normalize, "sum 1"), FLAG_OF(Moe, expert_scale, "factors of experts"), FLAG_OF(Moe, router_norm, "norm of the router"), FLAG_OF(Moe, norm_behind, "norm behind experts"), FLAG_OF(Moe, bias, "biases of experts"),
@@ -95,7 +95,7 @@ of_joint[] = {
 },
 of_hyper[] = {
     WHOLE_OF(HyperConnections, n, "streams of hyper-connections"), WHOLE_OF(HyperConnections, iterations, "iterations of hyper-connections"),
-    REAL_OF(HyperConnections, eps, "eps of hyper-connections"), { 0 },
+    REAL_OF(HyperConnections, eps, "eps of hyper-connections"), REAL_OF(HyperConnections, write_scale, "scale of what layers give to streams"), { 0 },
 },
 of_streams[] = {
     WHOLE_OF(Streams, n, "streams"), WHOLE_OF(Streams, active, "active stream"), REAL_OF(Streams, bound, "bound of factors of streams"),
@@ -229,7 +229,7 @@ TEST(each_option_in_which_two_descriptions_differ_is_named)
     check(a, &d, d.sparse, sizeof *d.sparse, put_sparse, of_sparse);
     d = tiny_family_of(a, "Gemma3nTextDecoderLayer");
     check(a, &d, d.streams, sizeof *d.streams, put_streams, of_streams);
-    const HyperConnections hyper = { 3, 4, 1e-3, d.usual_norm };
+    const HyperConnections hyper = { 3, 4, 1e-3, d.usual_norm, 0 };
     d = tiny_family_of(a, "LlamaDecoderLayer");
     d.hyper = &hyper;
     check(a, &d, d.hyper, sizeof *d.hyper, put_hyper, of_hyper);

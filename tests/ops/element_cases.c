@@ -96,7 +96,7 @@ static Value *as_large_at_most(Graph *g, Value *x, Value *like)
 static Value *build_hyper_weights(Graph *g, const OpCase *c, const int64_t *n)
 {
     const HyperWeights *a = c->attrs;
-    const int64_t x[] = { n[0], n[1], hyper_width(a) }, scales = a->reads_alone ? 1 : 3;
+    const int64_t x[] = { n[0], n[1], hyper_width(a) }, scales = hyper_scales(a);
     return hyper_weights(g, floats(g, "x", 3, x), floats(g, "base", 1, x + 2),
                          floats(g, "scale", 1, &scales), a);
 }
@@ -108,11 +108,11 @@ static Value *build_hyper_read(Graph *g, const OpCase *c, const int64_t *n)
     return hyper_read(g, floats(g, "x", 4, n), floats(g, "w", 3, (int64_t[]){ n[0], n[1], n[4] }));
 }
 
-/* likewise */
+/* likewise; no weights: those that mix streams, too */
 static Value *build_hyper_write(Graph *g, const OpCase *c, const int64_t *n)
 {
     (void)c;
-    const int64_t y[] = { n[0], n[1], n[3] }, w[] = { n[0], n[1], (n[2] + 2) * n[2] };
+    const int64_t y[] = { n[0], n[1], n[3] }, w[] = { n[0], n[1], n[4] ? n[4] : (n[2] + 2) * n[2] };
     return hyper_write(g, floats(g, "x", 4, n), floats(g, "y", 3, y), floats(g, "w", 3, w));
 }
 
@@ -321,13 +321,15 @@ const OpCase element_cases[] = {
     { "gaussian_top_k of wide rows", build_unary, .unary = most_of_rows, .n = { 13, 345 } },
     { "match_size", build_binary, .binary = as_large, .n = { 3, 2, 7 }, .large = { 4096, 2048 } },
     { "match_size of wide rows", build_binary, .binary = as_large_at_most, .n = { 13, 345 } },
-    { "hyper_weights", build_hyper_weights, .attrs = HYPER(.streams = 3, .iterations = 4, .eps = 1e-3), .n = { 2, 4 } },
-    { "hyper_weights of many", build_hyper_weights, .attrs = HYPER(.streams = 4, .iterations = 20, .eps = 1e-6), .n = { 3, 37 }, .large = { 4, 1024 } },
-    { "hyper_weights of reading alone", build_hyper_weights, .attrs = HYPER(.streams = 5, .iterations = 1, .eps = 1e-3, .reads_alone = true), .n = { 2, 6 } },
+    { "hyper_weights", build_hyper_weights, .attrs = HYPER(.streams = 3, .iterations = 4, .eps = 1e-3, .write_scale = 2), .n = { 2, 4 } },
+    { "hyper_weights of many", build_hyper_weights, .attrs = HYPER(.streams = 4, .iterations = 20, .eps = 1e-6, .write_scale = 2), .n = { 3, 37 }, .large = { 4, 1024 } },
+    { "hyper_weights of reading alone", build_hyper_weights, .attrs = HYPER(.streams = 5, .iterations = 1, .eps = 1e-3, .write_scale = 2, .reads_alone = true), .n = { 2, 6 } },
+    { "hyper_weights without a mix", build_hyper_weights, .attrs = HYPER(.streams = 3, .eps = 1e-3, .write_scale = 1.5), .n = { 3, 23 } },
     { "hyper_read", build_hyper_read, .n = { 2, 4, 3, 5, 15 }, .large = { 4, 1024, 4, 2048, 24 } },
     { "hyper_read by weights of reading alone", build_hyper_read, .n = { 3, 23, 4, 70, 4 } },
     { "hyper_write", build_hyper_write, .n = { 2, 4, 3, 5 }, .large = { 4, 1024, 4, 2048 } },
     { "hyper_write of many", build_hyper_write, .n = { 3, 23, 4, 70 } },
+    { "hyper_write without a mix", build_hyper_write, .n = { 3, 23, 4, 70, 8 } },
     { "swiglu of many elements", build_binary, .binary = swiglu, .n = { 123, 45 } },
     { "split heads", build_reshape, .dims = "bs(grd)->bsgrd", .sizes = "g=2 d=4", .n = { 2, 3, 24 } },
     { "detach", build_detached, .n = { 2, 3 } },

@@ -238,6 +238,18 @@ TEST(texts_side_by_side_with_sparse_attention_get_the_logits_of_each_alone)
                 F32);
 }
 
+/* Without a mix of streams, and with a place beside the keys. */
+TEST(texts_side_by_side_with_sinks_beside_selected_keys_get_the_logits_of_each_alone)
+{
+    check_texts(
+        "n_head_kv: 4, head_width: 12, rope: {base: 10000.0}, attention_sinks: true, "
+        "attention_gate: feature, latent: {key_rank: 10, query_rank: 8, rope_width: 4, "
+        "value_width: 6}, sparse_attention: {heads: 5, width: 8, top_k: 4}, "
+        "hyper_connections: {streams: 3, iterations: 0, write_scale: 1.5}, layers: [{count: "
+        "2}, {shared_index: true}]",
+        F32);
+}
+
 TEST(texts_side_by_side_with_linear_attention_get_the_logits_of_each_alone)
 {
     check_both_precisions(

@@ -1,6 +1,6 @@
-/* deepseek_v32.c - what DeepSeek V3.2, GLM 5 and A.X-K2 have of their own: indexers, which say what
- * a token sees; those of GLM 5 may be shared by layers. Norms of A.X-K2 have gates, and so have its
- * heads. */
+/* deepseek_v32.c - what DeepSeek V3.2, GLM 5, A.X-K2 and Hy 4 have of their own: indexers, which
+ * say what a token sees; those of GLM 5 and Hy 4 may be shared by layers. Norms of A.X-K2 have
+ * gates, and so have its heads; Hy 4 has hyper-connections that do not mix streams. */
 #include "models/hf/config_parts.h"
 #include "models/hf/write_members.h"
 #include "models/hf/write_values.h"
@@ -12,7 +12,8 @@ typedef struct Options {
     const StringList *indexer_types;
     const Yaml *index_topk_pattern;
     int64_t index_topk_freq, index_skip_topk_offset;
-    int64_t gated_norm_rank;
+    int64_t gated_norm_rank, hc_mult;
+    double hc_magnitude, hc_eps, swiglu_limit;
 } Options;
 
 /* clang-format off */
@@ -36,6 +37,32 @@ static const Field axk2_fields[] = {
     { 0 },
 };
 /* clang-format on */
+
+/* Of Hy 4. */
+/* clang-format off */
+static const Field hy_fields[] = {
+    SIZES("16"),
+    FIELD_LIST(Options, indexer_types, StringList, &field_string_item, "null", 0, 0, "of each layer: full, it has an indexer, or shared, it sees what the last one selected"),
+    FIELD_INT(Options, hc_mult, "4", 2, 16, "streams of hyper-connections"),
+    FIELD_FLOAT(Options, hc_magnitude, "2.0", 0, INFINITY, "multiplies weights by which they are written", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(Options, hc_eps, "1e-6", 0, 1, "added to weights of streams", .flags = FIELD_OPEN_MIN),
+    FIELD_FLOAT(Options, swiglu_limit, "10.0", 0, INFINITY, "bound of gates of experts", .flags = FIELD_OPEN_MIN),
+    { 0 },
+};
+/* clang-format on */
+static const HfSilent hy_silent[] = { { "hidden_size", "2816" },
+                                      { "intermediate_size", "6912" },
+                                      { "num_hidden_layers", "34" },
+                                      { "kv_lora_rank", "512" },
+                                      { "q_lora_rank", "1536" },
+                                      { "qk_nope_head_dim", "192" },
+                                      { "qk_rope_head_dim", "64" },
+                                      { "v_head_dim", "256" },
+                                      { "n_routed_experts", "256" },
+                                      { "n_shared_experts", "1" },
+                                      { "num_experts_per_tok", "8" },
+                                      { "moe_intermediate_size", "768" },
+                                      { 0 } };
 
 /* Of A.X-K2, where config.json is silent. */
 static const HfSilent axk2_silent[] = { { "hidden_size", "2048" },
@@ -73,12 +100,23 @@ static Error *read_options(HfReading *r)
     return read_types(r);
 }
 
-static Error *read_axk2_options(HfReading *r)
+static Error *read_sizes_of(HfReading *r, const HfSilent *silent)
 {
     static const HfRenamed none[] = { { 0 } };
+    hf_rename_options(r, none, silent);
+    return hf_read_fields(r, hf_config_fields, &r->c);
+}
+
+static Error *read_hy_options(HfReading *r)
+{
+    TRY(read_sizes_of(r, hy_silent));
+    return read_options(r);
+}
+
+static Error *read_axk2_options(HfReading *r)
+{
     const HfConfig *c = &r->c;
-    hf_rename_options(r, none, axk2_silent);
-    TRY(hf_read_fields(r, hf_config_fields, &r->c));
+    TRY(read_sizes_of(r, axk2_silent));
     const int64_t groups = c->n_group ? *c->n_group : 1, top = c->topk_group ? *c->topk_group : 1;
     if (groups != top)
         return hf_unknown(r, "n_group",
@@ -114,6 +152,23 @@ static Error *adjust_axk2(HfReading *r)
     r->d->attention_gate = GATE_FEATURE;
     r->d->norm_gate_rank = ((const Options *)r->own)->gated_norm_rank;
     return adjust(r);
+}
+
+static Error *adjust_hy(HfReading *r)
+{
+    const Options *o = r->own;
+    Decoder *d = r->d;
+    TRY(adjust(r));
+    SparseAttention *s = arena_copy(r->arena, d->sparse, sizeof *s);
+    Norm *of_index = arena_copy(r->arena, s->norm, sizeof *of_index),
+         *of_streams = arena_copy(r->arena, d->usual_norm, sizeof *of_streams);
+    of_index->eps = d->usual_norm->eps;
+    s->norm = of_index;
+    of_streams->has_weight = false;
+    const HyperConnections hyper = { o->hc_mult, 0, o->hc_eps, of_streams, o->hc_magnitude };
+    d->sparse = s;
+    d->hyper = arena_copy(r->arena, &hyper, sizeof hyper);
+    return NULL;
 }
 
 static Error *is_shared(const HfReading *r, const char *key, const char *type, bool *out)
@@ -161,6 +216,18 @@ static Error *read_layers(HfReading *r, DecoderLayer *layer)
     return hf_unknown(r, "indexer_types", "no layer before the first has an indexer");
 }
 
+/* Where config.json is silent the first layer has an indexer, and then every fourth. */
+static Error *read_hy_layers(HfReading *r, DecoderLayer *layer)
+{
+    const Options *o = r->own;
+    Moe *m = arena_copy(r->arena, r->d->moe, sizeof *m);
+    m->experts_bound = o->swiglu_limit;
+    r->d->moe = m;
+    if (o->indexer_types) return read_layers(r, layer);
+    for (int64_t i = 0; i < r->d->n_layer; i++) layer[i].shared_index = i > 0 && (i - 1) % 4 != 0;
+    return NULL;
+}
+
 static void add_members(Text *t, const Decoder *d)
 {
     const SparseAttention *s = d->sparse;
@@ -188,6 +255,27 @@ static void add_axk2_members(Text *t, const Decoder *d)
     if (d->norm_gate_rank) hf_put_int(t, "gated_norm_rank", d->norm_gate_rank);
 }
 
+static void add_hy_members(Text *t, const Decoder *d)
+{
+    add_glm_members(t, d);
+    if (!d->hyper) return;
+    hf_put_int(t, "hc_mult", d->hyper->n);
+    hf_put_double(t, "hc_magnitude", d->hyper->write_scale != 0 ? d->hyper->write_scale : 2);
+    hf_put_double(t, "hc_eps", d->hyper->eps);
+    if (d->moe && d->moe->experts_bound > 0)
+        hf_put_double(t, "swiglu_limit", d->moe->experts_bound);
+}
+
+/* transformers writes all gates by the name that those of attention have. */
+static const HfRenamed hy_respelled[] = { { ".linear_gate.", ".gate_proj." }, { 0 } };
+
+const HfDialect hf_hy_v4 = { .fields = hy_fields,
+                             .size = sizeof(Options),
+                             .respelled = hy_respelled,
+                             .read = read_hy_options,
+                             .adjust = adjust_hy,
+                             .layers = read_hy_layers,
+                             .add = add_hy_members };
 const HfDialect hf_axk2 = { .fields = axk2_fields,
                             .size = sizeof(Options),
                             .read = read_axk2_options,

@@ -175,7 +175,7 @@ static Error *adjust(HfReading *r)
                           .key_norm = norm_of_width(r, d->head_width, true),
                           .head_norm = norm_of_width(r, d->head_width, false) };
     const HyperConnections hyper = { o->hc_mult, o->hc_sinkhorn_iters, o->hc_eps,
-                                     norm_of_width(r, d->width, false) };
+                                     norm_of_width(r, d->width, false), 0 };
     d->joint = arena_copy(r->arena, &joint, sizeof joint);
     d->hyper = arena_copy(r->arena, &hyper, sizeof hyper);
     d->gate_bound = r->c.swiglu_limit;

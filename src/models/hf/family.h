@@ -45,7 +45,7 @@ extern const HfDialect hf_gpt2, hf_falcon, hf_gpt_neo, hf_bloom, hf_mpt, hf_opt,
     hf_gpt_neox_japanese, hf_deepseek_v32, hf_glm_moe_dsa, hf_longcat_flash, hf_minimax,
     hf_diffllama, hf_laguna, hf_gemma3n, hf_recurrent_gemma, hf_gemma4_unified, hf_mistral4,
     hf_openai_gpt, hf_aria, hf_deepseek_v4, hf_modernbert_decoder, hf_xglm, hf_ctrl,
-    hf_bailing_hybrid, hf_axk2;
+    hf_bailing_hybrid, hf_axk2, hf_hy_v4;
 
 /* Keys of config.json that count, where most classes do not have them. */
 typedef struct HfKeys {

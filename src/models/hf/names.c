@@ -246,6 +246,29 @@ const HfName hf_axk2_names[] = {
     { 0 },
 };
 
+const HfName hf_hy_v4_names[] = {
+    { "transformer.h.%.hyper_mixer.weight", "model.layers.%.hc_pre.hc_attn_layer.hc_fn", HF_SAME },
+    { "transformer.h.%.hyper_mixer.base", "model.layers.%.hc_pre.hc_attn_layer.hc_base", HF_SAME },
+    { "transformer.h.%.hyper_mixer.scale", "model.layers.%.hc_pre.hc_attn_layer.hc_scale",
+      HF_SAME },
+    { "transformer.h.%.hyper_ffn.weight", "model.layers.%.hc_pre.hc_mlp_layer.hc_fn", HF_SAME },
+    { "transformer.h.%.hyper_ffn.base", "model.layers.%.hc_pre.hc_mlp_layer.hc_base", HF_SAME },
+    { "transformer.h.%.hyper_ffn.scale", "model.layers.%.hc_pre.hc_mlp_layer.hc_scale", HF_SAME },
+    { "transformer.hyper_head.weight", "model.hc_pre.hc_head.hc_head_fn", HF_SAME },
+    { "transformer.hyper_head.base", "model.hc_pre.hc_head.hc_head_base", HF_SAME },
+    { "transformer.hyper_head.scale", "model.hc_pre.hc_head.hc_head_scale", HF_SAME },
+    { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.learnable_sink_param", HF_SAME },
+    { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.linear_gate.*", HF_SAME },
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.mlp.experts.gate_up_proj",
+      HF_STACKED_FIRST_HALF },
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.mlp.experts.gate_up_proj",
+      HF_STACKED_SECOND_HALF },
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.mlp.experts.down_proj",
+      HF_STACKED_ROWS },
+    INDEXER(HF_INDEX_BEHIND),
+    { 0 },
+};
+
 const HfName hf_glm_moe_dsa_names[] = { INDEXER(HF_INDEX), { 0 } };
 
 const HfName hf_hy_v3_names[] = {

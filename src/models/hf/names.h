@@ -32,6 +32,7 @@ typedef enum HfLayout {
                         side by side */
     HF_TURNING_COLUMNS, /* likewise as columns */
     HF_INDEX,           /* queries, keys and norms of an indexer, whose pairs lie side by side */
+    HF_INDEX_BEHIND,    /* likewise, what turns comes last, half of it apart */
     HF_PAIRED_HEADS,    /* the first heads of all pairs, then the second ones */
     HF_GATED_QUERIES, /* rows of one tensor: for each head its query, then gates of its features */
     HF_FEATURE_GATES,
@@ -117,5 +118,6 @@ extern const HfName hf_llama_names[], hf_sandwich_names[], hf_mixtral_names[], h
     hf_longcat_names[], hf_minimax_names[], hf_diffllama_names[], hf_laguna_names[],
     hf_gemma3n_names[], hf_recurrent_gemma_names[], hf_mistral4_names[], hf_openai_gpt_names[],
     hf_aria_names[], hf_deepseek_v4_names[], hf_modernbert_names[], hf_ernie_vl_names[],
-    hf_molmo2_names[], hf_xglm_names[], hf_ctrl_names[], hf_bailing_hybrid_names[], hf_axk2_names[];
+    hf_molmo2_names[], hf_xglm_names[], hf_ctrl_names[], hf_bailing_hybrid_names[], hf_axk2_names[],
+    hf_hy_v4_names[];
 #endif

@@ -220,10 +220,12 @@ static void place_latent(HfSource *s, const HfFamily *f, const Decoder *d, HfLay
         s->head_stride = both;
         s->head = s->turning = is_values ? l->value_width : own;
     }
-    if (layout == HF_INDEX) {
+    if (layout == HF_INDEX || layout == HF_INDEX_BEHIND) {
         s->head = s->head_stride = d->sparse->width;
         s->turning = l->turning;
-        s->turns_first = s->interleaved = true;
+        s->turns_first = true;
+        s->interleaved = layout == HF_INDEX;
+        s->turns_last = layout == HF_INDEX_BEHIND;
     }
     const int64_t of_head = d->head_width + l->value_width;
     if (is_gated || is_gates) s->size[0] = d->n_head_q * of_head;
@@ -352,10 +354,11 @@ static void place(HfSource *s, const Decoder *d, HfLayout layout, int n_dims, co
 
 /* Where feature j of a head lies in a file. Here the two that turn together are half a head apart,
  * and what does not turn comes last of each half; there they are half of what turns apart, or side
- * by side, and what does not turn comes last of all, or first. */
+ * by side, and what does not turn comes last of all, or first. With turns_first all of a head that
+ * turns comes first here, too. */
 static int64_t place_of(const HfSource *s, int64_t j)
 {
-    if (s->turns_first && j >= s->turning) return j;
+    if (s->turns_first && j >= s->turning) return s->turns_last ? j - s->turning : j;
     const int64_t half = (s->turns_first ? s->turning : s->head) / 2, turned = s->turning / 2,
                   still = s->head - s->turning;
     const bool in_second = j >= half, is_second = in_second != s->swapped;

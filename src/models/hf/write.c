@@ -57,7 +57,7 @@ Error *hf_config_write(Arena *a, const Decoder *d, Dtype dtype, const HfFamily *
     if (d->sparse) closest = hf_family_find("deepseek_v32");
     if (d->norm_gate_rank) closest = hf_family_find("axk2");
     if (d->softplus_gates) closest = hf_family_find("laguna");
-    if (d->joint || d->hyper) closest = hf_family_find("deepseek_v4");
+    if (d->joint || d->hyper) closest = hf_family_find(d->latent ? "hy_v4" : "deepseek_v4");
     if (d->differential) closest = hf_family_find("diffllama");
     if (d->streams) closest = hf_family_find("gemma3n_text");
     if (d->layer[0].shortcut) closest = hf_family_find("longcat_flash");
