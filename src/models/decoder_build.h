@@ -82,6 +82,18 @@ Value *decoder_rotary_table(Build *b, const RopeScaling *s, int64_t width, bool 
 /* decoder_attention.c: what attention gives, o, with the place beside all keys that heads may have.
  */
 Value *decoder_with_sinks(Build *b, const DecoderLayer *layer, Value *o);
+/* What heads give, with the place beside all keys that they may have. `selected` is NULL where all
+ * earlier keys count. */
+Value *decoder_attended(Build *b, const DecoderLayer *layer, Value *q, Value *k, Value *v,
+                        Value *selected, const Attention *attrs);
+/* Heads as wide as the wider of keys and values, as attention has one width; and what is of values
+ * in what heads give. */
+Value *decoder_widened(Build *b, const DecoderLayer *layer, Value *x);
+Value *decoder_narrowed(Build *b, const DecoderLayer *layer, Value *o);
+/* decoder_latent.c: what heads of latent attention give, [b s g r d]; and, where products for gates
+ * read another vector than x, that into *gates. */
+Value *latent_attention(Build *b, const DecoderLayer *layer, const Attention *attrs, Value *x,
+                        Value **gates);
 /* decoder_joint.c: what heads of joint attention give, [b s g r d], turned back; and what the last
  * product reads of what all heads give, o [b s (h d)]: that itself, or products of groups. */
 Value *joint_attention(Build *b, const DecoderLayer *layer, const Attention *attrs, Value *x);

@@ -90,6 +90,9 @@ typedef struct DecoderSettings {
     const MultiToken *multi_token;
 } DecoderSettings;
 
+/* decoder_fields.c */
+extern const Field decoder_fields[];
+
 /* Whether blocks of the kind have attention, alone or beside another layer. */
 bool decoder_layer_attends(const LayerSettings *x);
 /* The index of the kind of block i. */
