@@ -206,13 +206,15 @@ const HfName hf_latent_names[] = {
     { 0 },
 };
 
+/* clang-format off */
+#define STACKED_EXPERTS \
+    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.mlp.experts.gate_up_proj", HF_STACKED_FIRST_HALF }, \
+    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.mlp.experts.gate_up_proj", HF_STACKED_SECOND_HALF }, \
+    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.mlp.experts.down_proj", HF_STACKED_ROWS }
+/* clang-format on */
+
 const HfName hf_mistral4_names[] = {
-    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.mlp.experts.gate_up_proj",
-      HF_STACKED_FIRST_HALF },
-    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.mlp.experts.gate_up_proj",
-      HF_STACKED_SECOND_HALF },
-    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.mlp.experts.down_proj",
-      HF_STACKED_ROWS },
+    STACKED_EXPERTS,
     LATENT_ATTENTION,
     SIGMOID_ROUTER,
     { 0 },
@@ -259,12 +261,7 @@ const HfName hf_hy_v4_names[] = {
     { "transformer.hyper_head.scale", "model.hc_pre.hc_head.hc_head_scale", HF_SAME },
     { "transformer.h.%.attn.sinks", "model.layers.%.self_attn.learnable_sink_param", HF_SAME },
     { "transformer.h.%.attn.g_attn.*", "model.layers.%.self_attn.linear_gate.*", HF_SAME },
-    { "transformer.h.%.mlp.experts.W.weight", "model.layers.%.mlp.experts.gate_up_proj",
-      HF_STACKED_FIRST_HALF },
-    { "transformer.h.%.mlp.experts.V.weight", "model.layers.%.mlp.experts.gate_up_proj",
-      HF_STACKED_SECOND_HALF },
-    { "transformer.h.%.mlp.experts.W_2.weight", "model.layers.%.mlp.experts.down_proj",
-      HF_STACKED_ROWS },
+    STACKED_EXPERTS,
     INDEXER(HF_INDEX_BEHIND),
     { 0 },
 };
