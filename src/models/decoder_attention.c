@@ -301,14 +301,15 @@ static KeysValues keys_and_values(Build *b, const DecoderLayer *layer, const Hea
 {
     const Decoder *d = b->d;
     const int64_t n = key_heads_of(b, layer);
+    const bool own = h->k && h->v;
     KeysValues kv, all;
-    if (layer->shared_kv)
+    if (!own)
         kv = b->made[decoder_keys_of(d, layer) - d->layer];
     else
         kv.v = decoder_cached(b, "v_cache", h->v), kv.k = decoder_cached(b, "k_cache", h->k);
     all.v = repeated(b, kv.v, n);
     all.k = repeated(b, kv.k, n);
-    if (b->made && !layer->shared_kv && layer - d->layer < d->n_layer)
+    if (b->made && own && layer - d->layer < d->n_layer)
         b->made[layer - d->layer] = decoder_ranks(b, MESH_PP) > 1 ? kv : all;
     return all;
 }
