@@ -529,7 +529,8 @@ def drawn(seed):
     """A family of the table with other sizes, and with other values of the options that it has."""
     r = random.Random(seed)
     name = r.choice([name for name in FAMILIES if "drawn by" not in name])
-    kind, options = FAMILIES[name]
+    kind, whole = FAMILIES[name]
+    options = whole.get("text_config", whole)
     heads = r.choice([2, 4, 8])
     narrow = [h for h in (1, 2, 4, 8) if heads % h == 0]
     width = "n_embd" if "n_embd" in options else "hidden_size"
@@ -548,7 +549,7 @@ def drawn(seed):
         options["head_dim"] = options["qk_rope_head_dim"]
     if "word_embed_proj_dim" in options:
         options["word_embed_proj_dim"] = options["hidden_size"]
-    return f"{name}, drawn by {seed}", (kind, options)
+    return f"{name}, drawn by {seed}", (kind, whole | {"text_config": options} if "text_config" in whole else options)
 
 
 MODEL = """{key}:
