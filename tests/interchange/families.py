@@ -99,6 +99,7 @@ PARTS = {
     "Emu3": ("Emu3ForConditionalGeneration", "Emu3Config", "SeedOssDecoderLayer"),
     "Ernie4_5_VLMoe": ("Ernie4_5_VLMoeForConditionalGeneration", "Ernie4_5_VLMoeConfig", "Ernie4_5_MoeDecoderLayer"),
     "Molmo2": ("Molmo2ForConditionalGeneration", "Molmo2Config", "Qwen3DecoderLayer"),
+    "Fuyu": ("FuyuForCausalLM", "FuyuConfig", "PersimmonDecoderLayer"),
     "Phi4Multimodal": ("Phi4MultimodalForCausalLM", "Phi4MultimodalConfig", "Phi3DecoderLayer"),
 }
 
@@ -259,6 +260,7 @@ FAMILIES = {
     "hyperclovax": ("HyperCLOVAX", LLAMA | GRANITE | dict(head_dim=16)),
     "hyperclovax_no_post_norm": ("HyperCLOVAX", LLAMA | dict(use_post_norm=False, attention_bias=True, mlp_bias=True)),
     "persimmon": ("Persimmon", NEOX),
+    "fuyu": ("Fuyu", dict(text_config=NEOX | dict(model_type="persimmon"), tie_word_embeddings=False, patch_size=2)),
     "persimmon_bare": ("Persimmon", NEOX | dict(qk_layernorm=False, tie_word_embeddings=True) | rope("linear", factor=4.0, partial_rotary_factor=0.75)),
     "mellum": ("Mellum", LLAMA | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24)),
     "mellum_windows": ("Mellum", LLAMA | dict(head_dim=16, num_experts=5, num_experts_per_tok=2, moe_intermediate_size=24, sliding_window=24, norm_topk_prob=False,
@@ -816,7 +818,7 @@ def published(weights, config):
         crossed = text.get("cross_attention_layers", [])
         number = {str(i): str(k) for k, i in enumerate(i for i in range(text["num_hidden_layers"]) if i not in crossed)}
         weights = {re.sub(r"^model\.(language|text)_model\.", "model.", k.removeprefix("thinker.").removeprefix("language_model.").removeprefix("text_model.")): v for k, v in weights.items()}
-        weights = {k: v for k, v in weights.items() if k.startswith(("model.layers.", "model.embed_tokens.", "model.norm.", "lm_head."))}
+        weights = {k: v for k, v in weights.items() if k.startswith(("model.layers.", "model.embed_tokens.", "model.norm.", "model.final_layernorm.", "lm_head."))}
         weights["model.embed_tokens.weight"] = weights["model.embed_tokens.weight"][: text["vocab_size"]]
         for k in [k for k in weights if k.endswith((".experts.gate_up_proj", ".experts.down_proj"))]:
             stacked = weights.pop(k)
