@@ -340,10 +340,13 @@ TEST(convolutions_return_from_one_tensor_of_a_layer)
     conv[1]->name = "other";
     conv[2]->name = "another";
     returns(a, &u, ONE_FILE);
+    static const char missing[] = "has no tensor " LINEAR_LAYER "linear_attn.q_conv1d.weight";
     conv[0]->tensor.size[0] = 21;
     hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
-    assert_error_has(hf_open(a, u.model, u.param, u.n, &r),
-                     "has no tensor " LINEAR_LAYER "linear_attn.q_conv1d.weight");
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r), missing);
+    conv[0]->name = "nothing of a convolution";
+    hf_store(a, u.folder, ONE_FILE, u.file, u.n_file);
+    assert_error_has(hf_open(a, u.model, u.param, u.n, &r), missing);
     arena_free(a);
 }
 
